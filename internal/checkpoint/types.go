@@ -1,0 +1,115 @@
+package checkpoint
+
+import (
+	"time"
+
+	"github.com/weirstream/weir/internal/job"
+)
+
+// ID numbers the checkpoints of a job from 1; it never goes back, over restarts and leaders too.
+type ID int64
+
+// Kind tells checkpoints from savepoints.
+type Kind int
+
+// The kinds.
+const (
+	// Checkpoint is owned by the job: it is subsumed and deleted by later ones.
+	Checkpoint Kind = iota + 1
+	// Savepoint is owned by the user: it is never subsumed, and self-contained in its directory.
+	Savepoint
+)
+
+// String is the lower-case name of the kind.
+func (k Kind) String() string {
+	switch k {
+	case Checkpoint:
+		return "checkpoint"
+	case Savepoint:
+		return "savepoint"
+	}
+	return "unknown"
+}
+
+// Handle says where a piece of state is: inline, or a range of a file.
+type Handle struct {
+	Inline []byte // small state travels in the ack and ends in the metadata; then Path is empty
+	Path   string // relative to the directory of the checkpoint's _metadata, slash-separated, never with ".."
+	Offset int64
+	Length int64
+	CRC32C uint32 // of the bytes, inline or not
+}
+
+// Keyed is the keyed state of one operator in one subtask, cut by key group.
+type Keyed struct {
+	Handle  Handle
+	Range   job.KeyGroupRange
+	Offsets []int64 // start of each key group inside the handle's bytes, then the end: Range.Len()+1 values
+	States  []StateSchema
+}
+
+// StateSchema describes one declared state, so that tools can list it without the job.
+type StateSchema struct {
+	Name      string
+	Kind      string // "value"
+	KeyType   string // descriptor of the key's codec
+	ValueType string // descriptor of the value's codec
+}
+
+// Items is operator list state: items that a restore may give to any subtask.
+type Items struct {
+	Handle  Handle
+	Offsets []int64 // start of each item inside the handle's bytes, then the end
+}
+
+// OperatorState is the state of one operator in one subtask.
+type OperatorState struct {
+	Operator string
+	Items    *Items // nil: none
+	Keyed    *Keyed // nil: none
+}
+
+// SubtaskState is what one task acknowledges.
+type SubtaskState struct {
+	Subtask   int
+	Operators []OperatorState
+	// Ended: the task had reached its end of input and flushed its operators before this snapshot; it must not flush them again.
+	Ended bool
+}
+
+// Metrics are what a task measured of its part of a checkpoint.
+type Metrics struct {
+	StartDelay time.Duration // from trigger to the first barrier at the task
+	Alignment  time.Duration // from the first to the last barrier
+	Sync       time.Duration // the task stood still
+	Async      time.Duration // beside the task
+	StateBytes int64
+}
+
+// VertexState is the state of one vertex.
+type VertexState struct {
+	Vertex         job.VertexID
+	Parallelism    int
+	MaxParallelism int
+	Operators      []job.Operator
+	Subtasks       []SubtaskState // ascending by Subtask
+}
+
+// Metadata is the durable record of a completed checkpoint.
+type Metadata struct {
+	Job         job.ID
+	JobName     string
+	Params      map[string]string
+	ID          ID
+	Kind        Kind
+	Timestamp   time.Time // when it was triggered, millisecond resolution
+	Fingerprint string
+	Epoch       job.LeaderEpoch
+	Vertices    []VertexState // in graph order
+}
+
+// Completed is a completed checkpoint as the coordinator keeps it.
+type Completed struct {
+	Dir      string // the directory that holds _metadata, as a storage path
+	Metadata *Metadata
+}

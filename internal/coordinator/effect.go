@@ -1,0 +1,140 @@
+package coordinator
+
+import (
+	"time"
+
+	"github.com/weirstream/weir/internal/checkpoint"
+	"github.com/weirstream/weir/internal/job"
+)
+
+// Effect is what the coordinator wants done. The loop does it after Step has returned. Every effect has a stable one-line String.
+type Effect interface {
+	effect()
+	String() string
+}
+
+// InitLocation: make the directory of a checkpoint ready; answer with LocationReady.
+type InitLocation struct {
+	ID        checkpoint.ID
+	Kind      checkpoint.Kind
+	Directory string // parent of a savepoint
+}
+
+// SendTrigger: tell the executors of these attempts to inject the barrier; one call per executor.
+type SendTrigger struct {
+	ID        checkpoint.ID
+	Dir       string // where the tasks put their state files
+	Timestamp time.Time
+	Attempts  []job.AttemptID
+	Final     bool
+	Kind      checkpoint.Kind
+}
+
+// AckReply answers an Ack after it was applied.
+type AckReply struct {
+	Request RequestID
+	Verdict Verdict
+}
+
+// WriteMetadata: write _metadata durably into Dir, beside the loop; answer with MetadataWritten.
+type WriteMetadata struct {
+	ID       checkpoint.ID
+	Dir      string
+	Metadata *checkpoint.Metadata
+}
+
+// SendNotifyComplete: tell these attempts that ID is durable.
+type SendNotifyComplete struct {
+	ID       checkpoint.ID
+	Attempts []job.AttemptID
+}
+
+// SendNotifyAborted: tell these attempts that ID will not complete, and which one is the latest that did.
+type SendNotifyAborted struct {
+	ID              checkpoint.ID
+	LatestCompleted checkpoint.ID
+	Attempts        []job.AttemptID
+}
+
+// Discard: delete the checkpoint in Dir, its metadata first; answer with Discarded.
+type Discard struct {
+	ID  checkpoint.ID
+	Dir string
+}
+
+// Reply answers a TriggerRequested, exactly once.
+type Reply struct {
+	Request  RequestID
+	ID       checkpoint.ID
+	Dir      string
+	Duration time.Duration
+	Reason   Reason // none: it completed
+	Message  string
+}
+
+// Completed: a checkpoint is durable. For logs, statistics and the scheduler.
+type Completed struct {
+	ID       checkpoint.ID
+	Kind     checkpoint.Kind
+	Final    bool
+	Duration time.Duration
+	Bytes    int64
+}
+
+// Aborted: a checkpoint will never complete. For logs and statistics.
+type Aborted struct {
+	ID      checkpoint.ID
+	Reason  Reason
+	Message string
+}
+
+// FailJob: more checkpoints have failed in a row than the job tolerates.
+type FailJob struct{ Failure job.Failure }
+
+func (InitLocation) effect()       {}
+func (SendTrigger) effect()        {}
+func (AckReply) effect()           {}
+func (WriteMetadata) effect()      {}
+func (SendNotifyComplete) effect() {}
+func (SendNotifyAborted) effect()  {}
+func (Discard) effect()            {}
+func (Reply) effect()              {}
+func (Completed) effect()          {}
+func (Aborted) effect()            {}
+func (FailJob) effect()            {}
+
+// Verdict is what became of an ack.
+type Verdict int
+
+// The verdicts.
+const (
+	Kept       Verdict = iota + 1 // the state belongs to the checkpoint; the executor must not delete it
+	Duplicate                     // applied before; the executor must not delete anything
+	TooLate                       // the checkpoint is over without it; the executor deletes its files
+	Unknown                       // neither checkpoint nor attempt is known; the executor deletes its files
+	StaleEpoch                    // for another leader; the executor must not delete anything
+)
+
+// Reason is why a checkpoint did not complete: a closed list. The texts are the words on the wire.
+type Reason string
+
+// The reasons. Counted says which of them are failures of the job.
+const (
+	None               Reason = ""
+	NotAllRunning      Reason = "NOT_ALL_RUNNING"
+	Suspended          Reason = "SUSPENDED"
+	Shutdown           Reason = "SHUTDOWN"
+	Expired            Reason = "EXPIRED"
+	Declined           Reason = "DECLINED"
+	TaskNotReady       Reason = "TASK_NOT_READY"
+	TaskFailure        Reason = "TASK_FAILURE"
+	AsyncException     Reason = "ASYNC_EXCEPTION"
+	IOException        Reason = "IO_EXCEPTION"
+	FinalizeFailure    Reason = "FINALIZE_FAILURE"
+	TriggerFailure     Reason = "TRIGGER_FAILURE"
+	Subsumed           Reason = "SUBSUMED"
+	BarrierCanceled    Reason = "BARRIER_CANCELED"
+	TooManyRequests    Reason = "TOO_MANY_REQUESTS"
+	AckTooLarge        Reason = "ACK_TOO_LARGE"
+	SavepointDirNeeded Reason = "SAVEPOINT_DIR_NEEDED"
+)

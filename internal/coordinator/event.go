@@ -1,0 +1,132 @@
+package coordinator
+
+import (
+	"time"
+
+	"github.com/weirstream/weir/internal/checkpoint"
+	"github.com/weirstream/weir/internal/job"
+)
+
+// Event is what happens to the coordinator. Every event has a stable one-line String.
+type Event interface {
+	event()
+	String() string
+}
+
+// RequestID is chosen by the loop and comes back in the effect that answers the request.
+type RequestID int64
+
+// TasksRunning: the job is RUNNING with all its tasks RUNNING; triggering may start. Tasks are all tasks of the job.
+type TasksRunning struct {
+	Tasks []Task
+	// Random is a number in [0,1): where in [min pause, interval] the first trigger falls.
+	Random float64
+}
+
+// Task is what the coordinator knows of a task of the running execution.
+type Task struct {
+	Attempt job.AttemptID
+	Source  bool // it has no inputs: barriers are injected here
+}
+
+// TasksStopped: the job left that state; nothing may be triggered and everything pending is aborted.
+type TasksStopped struct{ Reason Reason }
+
+// Tick: time has passed; the loop sends it when the deadline that the core reported is reached.
+type Tick struct{}
+
+// TriggerRequested: somebody asks for a checkpoint or a savepoint; the answer is a Reply effect.
+type TriggerRequested struct {
+	Request   RequestID
+	Kind      checkpoint.Kind
+	Directory string // of a savepoint
+}
+
+// EndOfDataReached: all tasks have reached their end of input; the final checkpoint may be triggered.
+type EndOfDataReached struct{}
+
+// LocationReady answers InitLocation.
+type LocationReady struct {
+	ID  checkpoint.ID
+	Dir string
+	Err string
+}
+
+// TriggerFailed: a trigger did not reach an executor, or the executor did not know an attempt.
+type TriggerFailed struct {
+	ID      checkpoint.ID
+	Attempt job.AttemptID
+	Err     string
+}
+
+// Ack: a task has taken its snapshot. The answer is an AckReply effect with the same Request.
+type Ack struct {
+	Request RequestID
+	Epoch   job.LeaderEpoch
+	Attempt job.AttemptID
+	ID      checkpoint.ID
+	State   checkpoint.SubtaskState
+	Metrics checkpoint.Metrics
+}
+
+// Decline: a task could not or would not take its snapshot.
+type Decline struct {
+	Epoch   job.LeaderEpoch
+	Attempt job.AttemptID
+	ID      checkpoint.ID
+	Reason  Reason
+	Message string
+}
+
+// MetadataWritten answers WriteMetadata.
+type MetadataWritten struct {
+	ID  checkpoint.ID
+	Err string
+}
+
+// Discarded answers Discard.
+type Discarded struct {
+	ID  checkpoint.ID
+	Err string
+}
+
+// NotifyConfirmed: a task has been told of the completion of ID, and so of every earlier one.
+type NotifyConfirmed struct {
+	Attempt job.AttemptID
+	ID      checkpoint.ID
+}
+
+// Closed: the job is terminal; DeleteAll says whether its retained checkpoints go with it.
+type Closed struct{ DeleteAll bool }
+
+func (TasksRunning) event()     {}
+func (TasksStopped) event()     {}
+func (Tick) event()             {}
+func (TriggerRequested) event() {}
+func (EndOfDataReached) event() {}
+func (LocationReady) event()    {}
+func (TriggerFailed) event()    {}
+func (Ack) event()              {}
+func (Decline) event()          {}
+func (MetadataWritten) event()  {}
+func (Discarded) event()        {}
+func (NotifyConfirmed) event()  {}
+func (Closed) event()           {}
+
+// Config are the rules of one job's checkpoints.
+type Config struct {
+	Job     job.ID
+	JobName string
+	Params  map[string]string
+	Graph   *job.Graph
+	Epoch   job.LeaderEpoch
+	Options job.CheckpointOptions
+	// Restored is the checkpoint that the job starts from, nil for none. A restored savepoint or a checkpoint of another job is never deleted.
+	Restored *checkpoint.Completed
+	// FirstID is the lowest id that may be used.
+	FirstID checkpoint.ID
+	// History is the number of checkpoints that statistics remember; 0: 100.
+	History int
+	// NotifyRetry is how long a completion may stay unconfirmed before it is sent again; 0: 1 s.
+	NotifyRetry time.Duration
+}

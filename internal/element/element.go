@@ -1,0 +1,61 @@
+// Package element is the vocabulary of what travels between tasks: batches of records and the events in their order.
+//
+// Owns: the element kinds and their meaning.
+//
+// Promises: elements are immutable once sent. A batch that was handed over belongs to the receiver.
+//
+// Goroutines: none.
+//
+// Not here: encoding (package exchange), typed records (package stream).
+//
+// Start at: Element.
+package element
+
+import "fmt"
+
+// Kind says what an element is.
+type Kind uint8
+
+// The kinds of elements. A channel carries any number of Records, Barrier and Cancel elements, in any order, and one EndOfData
+// after which only Barrier and Cancel elements follow.
+const (
+	Records   Kind = iota + 1 // a batch of records
+	Barrier                   // everything before it belongs to the checkpoint, everything after it does not
+	Cancel                    // the checkpoint will not get a barrier on this channel
+	EndOfData                 // no more records on this channel
+)
+
+// Batch is a batch of records whose type only the operators at both ends know.
+type Batch interface {
+	// Len is the number of records.
+	Len() int
+}
+
+// Checkpoint is what a barrier says of its checkpoint.
+type Checkpoint struct {
+	ID        int64
+	Timestamp int64 // milliseconds since the epoch, when it was triggered
+	Final     bool  // the last one of a job all of whose tasks have reached their end of input
+}
+
+// Element is one thing in a channel.
+type Element struct {
+	Kind       Kind
+	Batch      Batch      // Records only
+	Checkpoint Checkpoint // Barrier and Cancel only; Cancel has only the ID
+}
+
+// String describes the element in one line.
+func (e Element) String() string {
+	switch e.Kind {
+	case Records:
+		return fmt.Sprintf("records(%d)", e.Batch.Len())
+	case Barrier:
+		return fmt.Sprintf("barrier(%d)", e.Checkpoint.ID)
+	case Cancel:
+		return fmt.Sprintf("cancel(%d)", e.Checkpoint.ID)
+	case EndOfData:
+		return "end-of-data"
+	}
+	return "unknown"
+}

@@ -1,0 +1,40 @@
+package job
+
+import "fmt"
+
+// DefaultMaxParallelism is the number of key groups of a job that does not choose it.
+const DefaultMaxParallelism = 128
+
+// MaxMaxParallelism bounds the number of key groups.
+const MaxMaxParallelism = 32768
+
+// KeyGroupRange is a half-open range of key groups.
+type KeyGroupRange struct{ Start, End int }
+
+// String is "[start,end)".
+func (r KeyGroupRange) String() string { return fmt.Sprintf("[%d,%d)", r.Start, r.End) }
+
+// Len is the number of key groups in the range.
+func (r KeyGroupRange) Len() int { return r.End - r.Start }
+
+// Contains reports whether group is in the range.
+func (r KeyGroupRange) Contains(group int) bool { return group >= r.Start && group < r.End }
+
+// Intersect returns the key groups in both ranges, an empty range if there are none.
+func (r KeyGroupRange) Intersect(o KeyGroupRange) KeyGroupRange {
+	start := max(r.Start, o.Start)
+	return KeyGroupRange{start, max(start, min(r.End, o.End))}
+}
+
+// KeyGroups returns the range of key groups that a subtask owns. The formula is Flink's: start = ceil(i*max/p).
+func KeyGroups(subtask, parallelism, maxParallelism int) KeyGroupRange {
+	return KeyGroupRange{
+		(subtask*maxParallelism + parallelism - 1) / parallelism,
+		((subtask+1)*maxParallelism + parallelism - 1) / parallelism,
+	}
+}
+
+// KeyGroupOwner returns the subtask whose range holds group.
+func KeyGroupOwner(group, parallelism, maxParallelism int) int {
+	return group * parallelism / maxParallelism
+}

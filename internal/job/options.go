@@ -1,0 +1,80 @@
+package job
+
+import "time"
+
+// Options are what a user may choose per submission; Normalize fills in the defaults.
+type Options struct {
+	Parallelism    int // 0: the job's own default, else 1
+	MaxParallelism int
+	Checkpoint     CheckpointOptions
+	Restart        RestartOptions
+	Exchange       ExchangeOptions
+}
+
+// CheckpointOptions are the rules of a job's checkpoints.
+type CheckpointOptions struct {
+	Interval          time.Duration // negative: no periodic checkpoints
+	MinPause          time.Duration // between the end of one checkpoint and the next periodic trigger
+	Timeout           time.Duration
+	Retained          int
+	TolerableFailures int // failed checkpoints in a row before the job restarts
+	DeleteOnCancel    bool
+}
+
+// Strategy is a restart strategy.
+type Strategy string
+
+// The restart strategies.
+const (
+	ExponentialDelay Strategy = "exponential-delay"
+	FixedDelay       Strategy = "fixed-delay"
+	FailureRate      Strategy = "failure-rate"
+	NoRestart        Strategy = "none"
+)
+
+// RestartOptions are the rules of a job's restarts.
+type RestartOptions struct {
+	Strategy     Strategy
+	InitialDelay time.Duration
+	MaxDelay     time.Duration
+	Multiplier   float64
+	Jitter       float64 // share of the delay that is added or taken away at random
+	ResetAfter   time.Duration
+	Attempts     int
+	Window       time.Duration
+}
+
+// ExchangeOptions tune the data exchange.
+type ExchangeOptions struct {
+	BatchSize int           // records per batch
+	Linger    time.Duration // how long a record may wait for its batch to fill; negative: not at all
+	Credits   int           // batches in flight per channel
+}
+
+// Normalize returns o with defaults in the place of zero values.
+func (o Options) Normalize() Options {
+	def(&o.Parallelism, 1)
+	def(&o.MaxParallelism, DefaultMaxParallelism)
+	def(&o.Checkpoint.Interval, 10*time.Second)
+	def(&o.Checkpoint.Timeout, 10*time.Minute)
+	def(&o.Checkpoint.Retained, 1)
+	def(&o.Restart.Strategy, ExponentialDelay)
+	def(&o.Restart.InitialDelay, 100*time.Millisecond)
+	def(&o.Restart.MaxDelay, time.Minute)
+	def(&o.Restart.Multiplier, 2)
+	def(&o.Restart.Jitter, 0.1)
+	def(&o.Restart.ResetAfter, time.Hour)
+	def(&o.Restart.Attempts, 8)
+	def(&o.Restart.Window, time.Minute)
+	def(&o.Exchange.BatchSize, 512)
+	def(&o.Exchange.Linger, time.Millisecond)
+	def(&o.Exchange.Credits, 8)
+	return o
+}
+
+func def[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}

@@ -1,0 +1,60 @@
+package scheduler
+
+import (
+	"github.com/weirstream/weir/internal/job"
+)
+
+// Effect is what the scheduler wants done. The loop does it after Step has returned. Every effect has a stable one-line String.
+type Effect interface {
+	effect()
+	String() string
+}
+
+// RequestSlots: allocate this many slots on executors that have the job; answer with SlotsAllocated or SlotsShort.
+type RequestSlots struct{ Count int }
+
+// ReleaseSlots: give back every slot of the job, and withdraw an open request.
+type ReleaseSlots struct{}
+
+// Deploy: restore state from the latest completed checkpoint and start every task where it is placed, one call per executor.
+type Deploy struct{ Placements []job.Placement }
+
+// CancelTasks: cancel these attempts on their executors; each ends with TaskStateChanged, TasksUnknown or ExecutorLost.
+type CancelTasks struct{ Placements []job.Placement }
+
+// JobStatusChanged: the job entered a state. For logs, watchers and the coordinator.
+type JobStatusChanged struct {
+	From, To job.State
+	Failure  job.Failure // why, for Restarting, Failing and Failed
+	Detail   string      // e.g. "restart 3 in 400ms"
+}
+
+// TasksRunning: every task is RUNNING; checkpoints may start.
+type TasksRunning struct{ Placements []job.Placement }
+
+// TasksStopped: that is no longer so.
+type TasksStopped struct{ Failure job.Failure }
+
+// EndOfDataReached: every task has reached its end of input; the final checkpoint may be triggered.
+type EndOfDataReached struct{}
+
+// Waiting: the job waits for resources; Detail says which. Empty: it no longer does.
+type Waiting struct{ Detail string }
+
+func (RequestSlots) effect()     {}
+func (ReleaseSlots) effect()     {}
+func (Deploy) effect()           {}
+func (CancelTasks) effect()      {}
+func (JobStatusChanged) effect() {}
+func (TasksRunning) effect()     {}
+func (TasksStopped) effect()     {}
+func (EndOfDataReached) effect() {}
+func (Waiting) effect()          {}
+
+// Config is what a scheduler core is made of.
+type Config struct {
+	Job     job.ID
+	Graph   *job.Graph
+	Restart job.RestartOptions
+	// CancelTimeout: an attempt that does not end within it after CancelTasks counts as lost with its executor; 0: 30 s.
+}

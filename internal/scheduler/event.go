@@ -1,0 +1,77 @@
+package scheduler
+
+import (
+	"github.com/weirstream/weir/internal/job"
+)
+
+// Event is what happens to a job. Every event has a stable one-line String.
+type Event interface {
+	event()
+	String() string
+}
+
+// Start: the job was submitted.
+type Start struct{}
+
+// SlotsAllocated answers RequestSlots: these slots are the job's until ReleaseSlots.
+type SlotsAllocated struct{ Slots []Slot }
+
+// Slot is one slot of a task executor; it holds one subtask of each vertex.
+type Slot struct {
+	Executor job.ExecutorID
+	Address  string
+}
+
+// SlotsShort answers RequestSlots: there are not enough, the request stays open and SlotsAllocated follows when there are.
+type SlotsShort struct {
+	Required  int
+	Available int
+	Message   string // what the job waits for, for people
+}
+
+// TaskStateChanged: an executor reports the state of an attempt.
+type TaskStateChanged struct {
+	Attempt   job.AttemptID
+	State     job.TaskState
+	Failure   job.Failure // of TaskFailed
+	EndOfData bool        // the task has reached its end of input; may come more than once
+}
+
+// ExecutorLost: an executor is gone, with everything that ran there.
+type ExecutorLost struct {
+	Executor job.ExecutorID
+	Message  string
+}
+
+// DeployFailed: an executor refused a deployment or could not be reached.
+type DeployFailed struct {
+	Executor job.ExecutorID
+	Failure  job.Failure
+}
+
+// TasksUnknown: an executor does not run these attempts.
+type TasksUnknown struct{ Attempts []job.AttemptID }
+
+// JobFailed: something beyond a single task failed, e.g. too many checkpoints; the job restarts by its strategy.
+type JobFailed struct{ Failure job.Failure }
+
+// CheckpointCompleted: the job has made progress.
+type CheckpointCompleted struct{}
+
+// CancelRequested: the user cancels the job.
+type CancelRequested struct{}
+
+// Tick: time has passed; the loop sends it when the deadline that the core reported is reached. Random is in [0,1), for jitter.
+type Tick struct{ Random float64 }
+
+func (Start) event()               {}
+func (SlotsAllocated) event()      {}
+func (SlotsShort) event()          {}
+func (TaskStateChanged) event()    {}
+func (ExecutorLost) event()        {}
+func (DeployFailed) event()        {}
+func (TasksUnknown) event()        {}
+func (JobFailed) event()           {}
+func (CheckpointCompleted) event() {}
+func (CancelRequested) event()     {}
+func (Tick) event()                {}
