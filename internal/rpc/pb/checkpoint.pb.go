@@ -731,7 +731,7 @@ var File_weir_v1_checkpoint_proto protoreflect.FileDescriptor
 
 const file_weir_v1_checkpoint_proto_rawDesc = "" +
 	"\n" +
-	"\x18weir/v1/checkpoint.proto\x12\aweir.v1\x1a\x14weir/v1/common.proto\x1a\x13weir/v1/graph.proto\"|\n" +
+	"\x18weir/v1/checkpoint.proto\x12\aweir.v1\x1a\x13weir/v1/graph.proto\"|\n" +
 	"\x06Handle\x12\x16\n" +
 	"\x06inline\x18\x01 \x01(\fR\x06inline\x12\x12\n" +
 	"\x04path\x18\x02 \x01(\tR\x04path\x12\x16\n" +
@@ -844,7 +844,6 @@ func file_weir_v1_checkpoint_proto_init() {
 	if File_weir_v1_checkpoint_proto != nil {
 		return
 	}
-	file_weir_v1_common_proto_init()
 	file_weir_v1_graph_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{

@@ -1700,7 +1700,7 @@ var File_weir_v1_job_proto protoreflect.FileDescriptor
 
 const file_weir_v1_job_proto_rawDesc = "" +
 	"\n" +
-	"\x11weir/v1/job.proto\x12\aweir.v1\x1a\x18weir/v1/checkpoint.proto\x1a\x14weir/v1/common.proto\x1a\x13weir/v1/graph.proto\"\xf9\x01\n" +
+	"\x11weir/v1/job.proto\x12\aweir.v1\x1a\x18weir/v1/checkpoint.proto\x1a\x14weir/v1/common.proto\"\xf9\x01\n" +
 	"\x10SubmitJobRequest\x12\x19\n" +
 	"\bjob_name\x18\x01 \x01(\tR\ajobName\x12=\n" +
 	"\x06params\x18\x02 \x03(\v2%.weir.v1.SubmitJobRequest.ParamsEntryR\x06params\x12-\n" +
@@ -1949,7 +1949,6 @@ func file_weir_v1_job_proto_init() {
 	}
 	file_weir_v1_checkpoint_proto_init()
 	file_weir_v1_common_proto_init()
-	file_weir_v1_graph_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

@@ -1,0 +1,307 @@
+package stream
+
+import (
+	"fmt"
+
+	"github.com/weirstream/weir/internal/job"
+	"github.com/weirstream/weir/stream/codec"
+)
+
+// KeyedStream is a stream whose records are partitioned by a key: all records of one key meet in one subtask.
+type KeyedStream[K comparable, T any] struct {
+	stream Stream[T]
+	key    func(T) K
+	hash   func(K) uint64
+}
+
+// KeyBy partitions s by a key. key must give the same key for the same record every time. Keys are integers, strings, booleans, or arrays
+// and structs of them.
+func KeyBy[K comparable, T any](s Stream[T], key func(T) K) KeyedStream[K, T] {
+	hash, err := codec.Hash[K]()
+	if err != nil {
+		s.job.fail("key behind operator %s: %w", s.node.ID, err)
+	}
+	return KeyedStream[K, T]{stream: s, key: key, hash: hash}
+}
+
+// keyed adds an operator behind a KeyBy.
+func keyed[K comparable, T, R any](s KeyedStream[K, T], n *Node, states []State[K], build func(base *keyedOperator[K, T], out Collector[R]) *Link) Stream[R] {
+	j := s.stream.job
+	n.Signature = fmt.Sprintf("%s by %s -> %s", typeName[T](), typeName[K](), typeName[R]())
+	n.Stateful = true
+	keyCodec, err := codec.For[K]()
+	if err != nil {
+		j.fail("key of operator %s: %w", n.ID, err)
+	}
+	for i, st := range states {
+		n.States = append(n.States, st.name())
+		if err := st.bind(i, n.ID); err != nil {
+			j.Fail(err)
+		}
+	}
+	n.Build = func(env *Env, outs []any) (*Link, error) {
+		out, err := collector[R](outs)
+		if err != nil {
+			return nil, err
+		}
+		base := &keyedOperator[K, T]{env: env, key: s.key, ctx: Context[K]{hasher: s.hash}, keyCodec: keyCodec}
+		for _, st := range states {
+			base.ctx.tables = append(base.ctx.tables, st.newTable(env, keyCodec, s.hash))
+		}
+		return build(base, out), nil
+	}
+	j.add(n)
+	edge := newEdgeType[T](j, n)
+	edge.hash = func(v T) uint64 { return s.hash(s.key(v)) }
+	s.stream.connect(n, job.Hash, edge)
+	return Stream[R]{job: j, node: n}
+}
+
+// Context is what a keyed operator knows of the record that it processes. It is valid during the call only.
+type Context[K comparable] struct {
+	key    K
+	hash   uint64
+	ts     Timestamp
+	hasher func(K) uint64
+	tables []table[K]
+}
+
+// Key is the key of the record.
+func (c *Context[K]) Key() K { return c.key }
+
+// Timestamp is the event time of the record, or NoTimestamp.
+func (c *Context[K]) Timestamp() Timestamp { return c.ts }
+
+func (c *Context[K]) set(key K, ts Timestamp) {
+	c.key, c.hash, c.ts = key, c.hasher(key), ts
+}
+
+// ProcessOption changes how a keyed operator works.
+type ProcessOption[K comparable, R any] func(*processOptions[K, R])
+
+type processOptions[K comparable, R any] struct {
+	states []State[K]
+	finish func(c *Context[K], emit func(R) error) error
+}
+
+// WithState declares a state of the operator.
+func WithState[K comparable, R any](states ...State[K]) ProcessOption[K, R] {
+	return func(o *processOptions[K, R]) { o.states = append(o.states, states...) }
+}
+
+// OnEnd calls f at the end of input, once for each key that has a value in the first declared state.
+func OnEnd[K comparable, R any](f func(c *Context[K], emit func(R) error) error) ProcessOption[K, R] {
+	return func(o *processOptions[K, R]) { o.finish = f }
+}
+
+// Process calls f for each record with the state of its key. id must not be empty.
+func Process[K comparable, T, R any](s KeyedStream[K, T], id string, f func(c *Context[K], v T, emit func(R) error) error, opts ...ProcessOption[K, R]) Stream[R] {
+	var o processOptions[K, R]
+	for _, opt := range opts {
+		opt(&o)
+	}
+	if o.finish != nil && len(o.states) == 0 {
+		s.stream.job.fail("operator %s: OnEnd needs a declared state (WithState)", id)
+	}
+	return keyed(s, &Node{ID: id, Kind: "process"}, o.states, func(base *keyedOperator[K, T], out Collector[R]) *Link {
+		op := &processOperator[K, T, R]{keyedOperator: base, f: f, finish: o.finish, out: out}
+		op.emit = op.emitOne
+		return &Link{Operator: op, In: Collector[T](op)}
+	})
+}
+
+type processOperator[K comparable, T, R any] struct {
+	*keyedOperator[K, T]
+	f      func(*Context[K], T, func(R) error) error
+	finish func(*Context[K], func(R) error) error
+	out    Collector[R]
+	emit   func(R) error
+}
+
+func (o *processOperator[K, T, R]) Collect(ts Timestamp, v T) error {
+	o.enterKey(ts, v)
+	return o.env.own(o.f(&o.ctx, v, o.emit))
+}
+
+func (o *processOperator[K, T, R]) emitOne(r R) error {
+	err := o.out.Collect(o.ctx.ts, r)
+	o.env.enter() // f goes on
+	return err
+}
+
+func (o *processOperator[K, T, R]) Finish() error {
+	if o.finish == nil {
+		return nil
+	}
+	o.env.enter()
+	return o.env.own(o.ctx.tables[0].eachKey(func(key K) error {
+		o.ctx.set(key, NoTimestamp)
+		return o.finish(&o.ctx, o.emit)
+	}))
+}
+
+// Emit says when a Reduce or an Aggregate emits its results.
+type Emit int
+
+// When results are emitted.
+const (
+	EmitUpdates Emit = iota // the new result of the key after each record
+	EmitAtEnd               // the result of each key once, at the end of input: nothing for an unbounded job
+)
+
+// Reduce combines the records of each key to one of the same type. id must not be empty.
+func Reduce[K comparable, T any](s KeyedStream[K, T], id string, combine func(a, b T) T, when Emit) Stream[T] {
+	return aggregate(s, id, "reduce", when,
+		func(acc *T, fresh bool, v T) {
+			if fresh {
+				*acc = v
+				return
+			}
+			*acc = combine(*acc, v)
+		},
+		func(_ K, acc T) T { return acc })
+}
+
+// Aggregator folds the records of a key into an accumulator A and makes a result R of it.
+type Aggregator[K comparable, T, A, R any] interface {
+	// New is the accumulator of a key without records.
+	New() A
+	// Add returns the accumulator with one more record. It must not keep or change what acc refers to.
+	Add(acc A, v T) A
+	// Result is what is emitted for a key.
+	Result(key K, acc A) R
+}
+
+// Aggregate folds the records of each key. id must not be empty.
+func Aggregate[K comparable, T, A, R any](s KeyedStream[K, T], id string, agg Aggregator[K, T, A, R], when Emit) Stream[R] {
+	return aggregate(s, id, "aggregate", when,
+		func(acc *A, fresh bool, v T) {
+			if fresh {
+				*acc = agg.New()
+			}
+			*acc = agg.Add(*acc, v)
+		},
+		agg.Result)
+}
+
+func aggregate[K comparable, T, A, R any](s KeyedStream[K, T], id, kind string, when Emit, add func(acc *A, fresh bool, v T), result func(K, A) R) Stream[R] {
+	state := NewValue[K, A]("accumulator")
+	return keyed(s, &Node{ID: id, Kind: kind}, []State[K]{state}, func(base *keyedOperator[K, T], out Collector[R]) *Link {
+		t := base.ctx.tables[0].(*valueTable[K, A])
+		op := &aggregateOperator[K, T, A, R]{keyedOperator: base, table: t, updates: when == EmitUpdates, add: add, result: result, out: out}
+		return &Link{Operator: op, In: Collector[T](op)}
+	})
+}
+
+type aggregateOperator[K comparable, T, A, R any] struct {
+	*keyedOperator[K, T]
+	table   *valueTable[K, A]
+	updates bool
+	add     func(acc *A, fresh bool, v T)
+	result  func(K, A) R
+	out     Collector[R]
+}
+
+func (o *aggregateOperator[K, T, A, R]) Collect(ts Timestamp, v T) error {
+	o.enterKey(ts, v)
+	acc, fresh := o.table.rows.Ref(o.ctx.hash, o.ctx.key)
+	o.add(acc, fresh, v)
+	if !o.updates {
+		return nil
+	}
+	return o.out.Collect(ts, o.result(o.ctx.key, *acc))
+}
+
+func (o *aggregateOperator[K, T, A, R]) Finish() error {
+	if o.updates {
+		return nil
+	}
+	return o.table.rows.Range(func(key K, acc A) error {
+		o.env.enter()
+		return o.out.Collect(NoTimestamp, o.result(key, acc))
+	})
+}
+
+// keyedOperator is what all keyed operators have: the key of the current record, and states by key group.
+type keyedOperator[K comparable, T any] struct {
+	stateless
+	env      *Env
+	key      func(T) K
+	ctx      Context[K]
+	keyCodec codec.Codec[K]
+}
+
+func (o *keyedOperator[K, T]) enterKey(ts Timestamp, v T) {
+	o.env.enter()
+	o.ctx.set(o.key(v), ts)
+}
+
+// RunningKey is the key of the record in work, for the report of a panic.
+func (o *keyedOperator[K, T]) RunningKey() string { return fmt.Sprint(o.ctx.key) }
+
+func (o *keyedOperator[K, T]) Schemas() []StateSchema {
+	out := make([]StateSchema, len(o.ctx.tables))
+	for i, t := range o.ctx.tables {
+		out[i] = t.schema()
+	}
+	return out
+}
+
+func (o *keyedOperator[K, T]) SnapshotKeyed() (KeyedSnapshot, error) {
+	var snap keyedSnapshot
+	for _, t := range o.ctx.tables {
+		s, err := t.snapshot()
+		if err != nil {
+			snap.Release()
+			return nil, o.env.fail(err)
+		}
+		snap = append(snap, s)
+	}
+	return snap, nil
+}
+
+func (o *keyedOperator[K, T]) RestoreGroup(group int, written []StateSchema, data []byte) error {
+	for _, w := range written {
+		t := o.tableNamed(w.Name)
+		if t == nil {
+			return Permanent(o.env.fail(fmt.Errorf("the checkpoint has a state %q that the operator no longer declares", w.Name)))
+		}
+		rest, err := t.restore(group, w, data)
+		if err != nil {
+			return o.env.fail(fmt.Errorf("restore state %q: %w", w.Name, err))
+		}
+		data = rest
+	}
+	if len(data) != 0 {
+		return o.env.fail(fmt.Errorf("restore key group %d: %d bytes left over", group, len(data)))
+	}
+	return nil
+}
+
+func (o *keyedOperator[K, T]) tableNamed(name string) table[K] {
+	for _, t := range o.ctx.tables {
+		if t.schema().Name == name {
+			return t
+		}
+	}
+	return nil
+}
+
+// keyedSnapshot is the snapshots of an operator's states, in order of declaration.
+type keyedSnapshot []tableSnapshot
+
+func (s keyedSnapshot) AppendGroup(dst []byte, group int) ([]byte, error) {
+	var err error
+	for _, t := range s {
+		if dst, err = t.appendGroup(dst, group); err != nil {
+			return dst, err
+		}
+	}
+	return dst, nil
+}
+
+func (s keyedSnapshot) Release() {
+	for _, t := range s {
+		t.release()
+	}
+}

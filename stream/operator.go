@@ -1,0 +1,155 @@
+package stream
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/weirstream/weir/internal/job"
+)
+
+// Timestamp is event time in milliseconds since the Unix epoch.
+type Timestamp int64
+
+// NoTimestamp is the timestamp of a record that has none.
+const NoTimestamp Timestamp = math.MinInt64
+
+// Collector takes the records that an operator emits. It is called on the task's goroutine only. An error ends the attempt: the caller
+// returns it unchanged.
+type Collector[T any] interface {
+	Collect(ts Timestamp, v T) error
+}
+
+// Operator is one link of a chain in one subtask. The runtime calls RestoreItems and RestoreGroup first, then Open, then records flow in
+// through its collector, then Finish at the end of input, at last Close. All calls come from the task's goroutine.
+//
+// What an operator has beyond that it says with the interfaces Finisher, ItemsStateful, KeyedStateful and CheckpointListener.
+type Operator interface {
+	Open() error
+	Close() error
+}
+
+// Finisher is an operator that holds something back until the end of input.
+type Finisher interface {
+	// Finish emits what is left. It is called once, after the last record.
+	Finish() error
+}
+
+// ItemsStateful is an operator with list state: items that a restore at another parallelism may give to any subtask.
+type ItemsStateful interface {
+	// SnapshotItems is the synchronous part of a snapshot.
+	SnapshotItems(checkpoint int64) (Items, error)
+	// RestoreItems gives back items of the checkpoint that the job continues from. It is called before Open, and only at a restore.
+	RestoreItems(items [][]byte) error
+}
+
+// Items is what an operator with list state snapshots.
+type Items struct {
+	Items [][]byte
+	// Persist, when not nil, makes durable what the items refer to. It runs beside the task; the snapshot is acknowledged after it.
+	Persist func() error
+}
+
+// KeyedStateful is an operator with keyed state.
+type KeyedStateful interface {
+	Schemas() []StateSchema
+	// SnapshotKeyed is the synchronous part of a snapshot; it takes microseconds whatever the size of the state.
+	SnapshotKeyed() (KeyedSnapshot, error)
+	// RestoreGroup gives back the state of one key group, written with the given schemas. It is called before Open.
+	RestoreGroup(group int, written []StateSchema, data []byte) error
+}
+
+// KeyedSnapshot is a consistent view of keyed state while the task goes on. It is used by one goroutine beside the task.
+type KeyedSnapshot interface {
+	// AppendGroup encodes the state of one key group after dst.
+	AppendGroup(dst []byte, group int) ([]byte, error)
+	// Release lets go of the view. It may be called more than once.
+	Release()
+}
+
+// StateSchema describes one declared state.
+type StateSchema struct {
+	Name, Kind, KeyType, ValueType string
+}
+
+// CheckpointListener is an operator that acts when a checkpoint is durable, e.g. a sink that commits.
+type CheckpointListener interface {
+	// CheckpointComplete says that checkpoint and every earlier one are over, and that checkpoint is durable.
+	CheckpointComplete(checkpoint int64) error
+	// CheckpointAborted says that checkpoint will never be durable. What was prepared for it belongs to the next one.
+	CheckpointAborted(checkpoint int64) error
+}
+
+// Env is what the runtime gives to an operator in one subtask.
+type Env struct {
+	Job            string // name
+	JobID          string
+	Operator       string
+	Subtask        int
+	Parallelism    int
+	MaxParallelism int
+	Attempt        int
+	KeyGroups      job.KeyGroupRange
+	Restored       bool     // the subtask continues from a checkpoint
+	Splits         [][]byte // of a source, on a fresh start
+	// Wake makes the runtime poll a source again that has said it waits. It may be called from any goroutine.
+	Wake func()
+	// Position of the chain that runs user code now; panics are reported with it. Shared by the operators of a chain.
+	Running *int
+	// Index of the operator in its chain.
+	Index int
+}
+
+// enter marks the operator as the one that runs user code.
+func (e *Env) enter() { *e.Running = e.Index }
+
+// fail wraps an error of the user's code with the operator it came from.
+func (e *Env) fail(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &OperatorError{Operator: e.Operator, Err: err}
+}
+
+// OperatorError is an error of an operator's own code.
+type OperatorError struct {
+	Operator string
+	Err      error
+}
+
+// Error names the operator.
+func (e *OperatorError) Error() string { return fmt.Sprintf("operator %s: %v", e.Operator, e.Err) }
+
+// Unwrap returns the operator's error.
+func (e *OperatorError) Unwrap() error { return e.Err }
+
+// Permanent marks an error that would come again with the same input: the job fails at once instead of restarting.
+func Permanent(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &permanentError{err}
+}
+
+// IsPermanent reports whether err, or an error in it, was marked by Permanent.
+func IsPermanent(err error) bool {
+	var p *permanentError
+	return errors.As(err, &p)
+}
+
+type permanentError struct{ err error }
+
+func (e *permanentError) Error() string { return e.err.Error() }
+func (e *permanentError) Unwrap() error { return e.err }
+
+// own wraps an error that may have come from the operator's own code or from further down the chain, which has wrapped it already.
+func (e *Env) own(err error) error {
+	var wrapped *OperatorError
+	if err == nil || errors.As(err, &wrapped) || errors.Is(err, ErrStopped) {
+		return err
+	}
+	return e.fail(err)
+}
+
+// ErrStopped is what a collector returns when the attempt ends for a reason that is not the caller's: return it unchanged.
+var ErrStopped = errors.New("the task is stopping")

@@ -1,0 +1,192 @@
+package stream
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/weirstream/weir/internal/job"
+	"github.com/weirstream/weir/internal/state"
+	"github.com/weirstream/weir/stream/codec"
+)
+
+// State is a declared state of a keyed operator, for keys of type K. A declaration belongs to one operator.
+type State[K comparable] interface {
+	name() string
+	bind(index int, operator string) error
+	newTable(env *Env, keys codec.Codec[K], hash func(K) uint64) table[K]
+}
+
+// Value is a state that holds one value for each key. What a value refers to must not be changed once it was set: set another value.
+type Value[K comparable, V any] struct {
+	id       string
+	index    int
+	operator string
+	codec    codec.Codec[V]
+	err      error
+}
+
+// NewValue declares a value state. The name is part of the checkpoint: it must stay the same between versions.
+func NewValue[K comparable, V any](name string) *Value[K, V] {
+	c, err := codec.For[V]()
+	return &Value[K, V]{id: name, codec: c, err: err}
+}
+
+// Get returns the value of the current key.
+func (s *Value[K, V]) Get(c *Context[K]) (V, bool) {
+	return s.table(c).rows.Get(c.hash, c.key)
+}
+
+// Set gives the current key a value.
+func (s *Value[K, V]) Set(c *Context[K], v V) {
+	s.table(c).rows.Put(c.hash, c.key, v)
+}
+
+// Clear takes the value of the current key away.
+func (s *Value[K, V]) Clear(c *Context[K]) {
+	s.table(c).rows.Delete(c.hash, c.key)
+}
+
+func (s *Value[K, V]) table(c *Context[K]) *valueTable[K, V] {
+	return c.tables[s.index].(*valueTable[K, V])
+}
+
+func (s *Value[K, V]) name() string { return s.id }
+
+func (s *Value[K, V]) bind(index int, operator string) error {
+	switch {
+	case s.err != nil:
+		return fmt.Errorf("state %q of operator %s: %w", s.id, operator, s.err)
+	case s.operator != "":
+		return fmt.Errorf("state %q is declared for operator %s and for %s: each needs a declaration of its own", s.id, s.operator, operator)
+	case s.id == "":
+		return fmt.Errorf("a state of operator %s has no name", operator)
+	}
+	s.index, s.operator = index, operator
+	return nil
+}
+
+func (s *Value[K, V]) newTable(env *Env, keys codec.Codec[K], hash func(K) uint64) table[K] {
+	return &valueTable[K, V]{
+		name: s.id, keys: keys, values: s.codec, hash: hash,
+		rows:  state.NewTable[K, V](env.KeyGroups, env.MaxParallelism),
+		plain: codec.Plain[K]() && codec.Plain[V](),
+	}
+}
+
+// table is a state of one subtask, whatever its value type.
+type table[K comparable] interface {
+	schema() StateSchema
+	snapshot() (tableSnapshot, error)
+	restore(group int, written StateSchema, data []byte) (rest []byte, err error)
+	eachKey(f func(K) error) error
+}
+
+// tableSnapshot is a consistent view of a table.
+type tableSnapshot interface {
+	appendGroup(dst []byte, group int) ([]byte, error)
+	release()
+}
+
+type valueTable[K comparable, V any] struct {
+	name   string
+	keys   codec.Codec[K]
+	values codec.Codec[V]
+	rows   *state.Table[K, V]
+	plain  bool // a shallow copy of an entry is a deep one
+	hash   func(K) uint64
+}
+
+func (t *valueTable[K, V]) schema() StateSchema {
+	return StateSchema{Name: t.name, Kind: "value", KeyType: t.keys.Schema(), ValueType: t.values.Schema()}
+}
+
+func (t *valueTable[K, V]) eachKey(f func(K) error) error {
+	return t.rows.Range(func(key K, _ V) error { return f(key) })
+}
+
+// snapshot switches versions, in microseconds. Entries that refer to memory which user code might change are encoded at once instead: exact
+// before fast.
+func (t *valueTable[K, V]) snapshot() (tableSnapshot, error) {
+	view := &valueSnapshot[K, V]{keys: t.keys, values: t.values, rows: t.rows.Snapshot()}
+	if t.plain {
+		return view, nil
+	}
+	defer view.release()
+	groups := view.rows.Groups()
+	eager := encodedSnapshot{first: groups.Start, groups: make([][]byte, groups.Len())}
+	for i := range eager.groups {
+		data, err := view.appendGroup(nil, groups.Start+i)
+		if err != nil {
+			return nil, err
+		}
+		eager.groups[i] = data
+	}
+	return eager, nil
+}
+
+type valueSnapshot[K comparable, V any] struct {
+	keys   codec.Codec[K]
+	values codec.Codec[V]
+	rows   *state.Snapshot[K, V]
+}
+
+// appendGroup writes uvarint count, then keys and values in turn.
+func (s *valueSnapshot[K, V]) appendGroup(dst []byte, group int) ([]byte, error) {
+	dst = binary.AppendUvarint(dst, uint64(s.rows.Len(group)))
+	err := s.rows.Range(group, func(key K, v V) (err error) {
+		if dst, err = s.keys.Append(dst, key); err != nil {
+			return fmt.Errorf("encode key: %w", err)
+		}
+		if dst, err = s.values.Append(dst, v); err != nil {
+			return fmt.Errorf("encode value of key %v: %w", key, err)
+		}
+		return nil
+	})
+	return dst, err
+}
+
+func (s *valueSnapshot[K, V]) release() { s.rows.Release() }
+
+type encodedSnapshot struct {
+	first  int
+	groups [][]byte
+}
+
+func (s encodedSnapshot) appendGroup(dst []byte, group int) ([]byte, error) {
+	return append(dst, s.groups[group-s.first]...), nil
+}
+
+func (encodedSnapshot) release() {}
+
+func (t *valueTable[K, V]) restore(group int, written StateSchema, data []byte) ([]byte, error) {
+	keys, err := codec.Resolve(t.keys, written.KeyType)
+	if err != nil {
+		return nil, Permanent(fmt.Errorf("key: %w", err))
+	}
+	values, err := codec.Resolve(t.values, written.ValueType)
+	if err != nil {
+		return nil, Permanent(fmt.Errorf("value: %w", err))
+	}
+	n, size := binary.Uvarint(data)
+	if size <= 0 {
+		return nil, errors.New("truncated entry count")
+	}
+	data = data[size:]
+	for range n {
+		var key K
+		var v V
+		if key, data, err = keys.Decode(data); err != nil {
+			return nil, fmt.Errorf("decode key: %w", err)
+		}
+		if v, data, err = values.Decode(data); err != nil {
+			return nil, fmt.Errorf("decode value of key %v: %w", key, err)
+		}
+		hash := t.hash(key)
+		if got := job.KeyGroupOf(hash, t.rows.MaxParallelism()); got != group {
+			return nil, fmt.Errorf("key %v is in key group %d, the checkpoint has it in %d", key, got, group)
+		}
+		t.rows.Put(hash, key, v)
+	}
+	return data, nil
+}
