@@ -38,3 +38,6 @@ func KeyGroups(subtask, parallelism, maxParallelism int) KeyGroupRange {
 func KeyGroupOwner(group, parallelism, maxParallelism int) int {
 	return group * parallelism / maxParallelism
 }
+
+// KeyGroupOf returns the key group of a key with the given hash. It is the only place where a key's group is computed.
+func KeyGroupOf(hash uint64, maxParallelism int) int { return int(hash % uint64(maxParallelism)) }

@@ -1,0 +1,182 @@
+package state
+
+import "slices"
+
+// minEntriesPerSlot bounds the size of a directory: it is doubled only if it then has at least as many entries per slot, whatever the
+// hashes are. Above it, a page that cannot be split grows a chain of overflow pages.
+const minEntriesPerSlot = 4
+
+// place names a slot of a page: link is 0 for the page in the directory, else the page's name as in page.next.
+type place struct {
+	link  uint32
+	index int // -1 is nowhere
+}
+
+func (g *group[K, V]) locate(f fingerprint, key K) place {
+	link := uint32(0)
+	for {
+		p := g.page(f, link)
+		if i := p.find(f, key); i >= 0 {
+			return place{link, i}
+		}
+		if p.next == 0 {
+			return place{0, -1}
+		}
+		link = p.next
+	}
+}
+
+func (g *group[K, V]) page(f fingerprint, link uint32) *page[K, V] {
+	if link == 0 {
+		return g.dir[f>>g.shift]
+	}
+	return g.overflow[link-1]
+}
+
+// slots returns the half-open range of directory slots that point to the page of the given depth which holds f.
+func (g *group[K, V]) slots(f fingerprint, depth uint8) (from, to int) {
+	span := 1 << (g.depth() - depth)
+	from = int(f>>g.shift) &^ (span - 1)
+	return from, from + span
+}
+
+func (g *group[K, V]) point(f fingerprint, p *page[K, V]) {
+	from, to := g.slots(f, p.depth)
+	for i := from; i < to; i++ {
+		g.dir[i] = p
+	}
+}
+
+// writable returns a page after making sure that no open snapshot sees it: it is replaced by a copy if need be.
+func (t *Table[K, V]) writable(g *group[K, V], f fingerprint, link uint32) *page[K, V] {
+	p := g.page(f, link)
+	if !t.visible(p.version) {
+		return p
+	}
+	t.unshare(g)
+	c := *p
+	c.version = t.version
+	if link == 0 {
+		g.point(f, &c)
+	} else {
+		g.overflow[link-1] = &c
+	}
+	return &c
+}
+
+// unshare makes the directory writable.
+func (t *Table[K, V]) unshare(g *group[K, V]) {
+	if t.visible(g.version) {
+		g.dir = slices.Clone(g.dir)
+		g.overflow = slices.Clone(g.overflow)
+		g.version = t.version
+	}
+}
+
+// insert returns a new slot for an entry with fingerprint f.
+func (t *Table[K, V]) insert(g *group[K, V], f fingerprint) (*page[K, V], int) {
+	for {
+		p := g.page(f, 0)
+		if p.used < pageSlots {
+			p = t.writable(g, f, 0)
+			return p, p.push(f)
+		}
+		if p.depth == g.depth() && !t.grow(g) {
+			p = t.last(g, f)
+			return p, p.push(f)
+		}
+		t.split(g, f)
+	}
+}
+
+// grow doubles the directory if its limit permits.
+func (t *Table[K, V]) grow(g *group[K, V]) bool {
+	if g.shift == 0 || g.count < minEntriesPerSlot*2*len(g.dir) {
+		return false
+	}
+	t.unshare(g)
+	dir := make([]*page[K, V], 2*len(g.dir))
+	for i, p := range g.dir {
+		dir[2*i], dir[2*i+1] = p, p
+	}
+	g.dir = dir
+	g.shift--
+	return true
+}
+
+// split replaces the page that holds f, and the pages behind it, by two of the next depth.
+func (t *Table[K, V]) split(g *group[K, V], f fingerprint) {
+	t.unshare(g)
+	p := g.page(f, 0)
+	low := f &^ (1 << (fingerprintBits - 1 - p.depth))
+	high := low | 1<<(fingerprintBits-1-p.depth)
+	for _, half := range []fingerprint{low, high} {
+		g.point(half, &page[K, V]{version: t.version, depth: p.depth + 1})
+	}
+	for {
+		for i := range int(p.used) {
+			to := low
+			if p.fingerprint(i).bit(p.depth) {
+				to = high
+			}
+			q := t.last(g, to)
+			q.set(q.push(to), p, i)
+		}
+		if p.next == 0 {
+			return
+		}
+		p = g.takeOverflow(p.next)
+	}
+}
+
+// last returns the end of the chain of pages for f, writable and with room for an entry.
+func (t *Table[K, V]) last(g *group[K, V], f fingerprint) *page[K, V] {
+	link := uint32(0)
+	for p := g.page(f, 0); p.next != 0; p = g.page(f, link) {
+		link = p.next
+	}
+	p := t.writable(g, f, link)
+	if p.used < pageSlots {
+		return p
+	}
+	t.unshare(g)
+	q := &page[K, V]{version: t.version, depth: p.depth}
+	p.next = g.addOverflow(q)
+	return q
+}
+
+func (g *group[K, V]) addOverflow(p *page[K, V]) (link uint32) {
+	if n := len(g.free); n > 0 {
+		i := g.free[n-1]
+		g.free = g.free[:n-1]
+		g.overflow[i] = p
+		return i + 1
+	}
+	g.overflow = append(g.overflow, p)
+	return uint32(len(g.overflow))
+}
+
+// takeOverflow unlinks an overflow page from the group, whose arrays must be writable.
+func (g *group[K, V]) takeOverflow(link uint32) *page[K, V] {
+	p := g.overflow[link-1]
+	g.overflow[link-1] = nil
+	g.free = append(g.free, link-1)
+	return p
+}
+
+// remove takes away the entry at a place. The last entry of the chain fills the hole, so that only the last page may have empty slots.
+func (t *Table[K, V]) remove(g *group[K, V], f fingerprint, at place) {
+	before, link := uint32(0), uint32(0)
+	for p := g.page(f, 0); p.next != 0; p = g.page(f, link) {
+		before, link = link, p.next
+	}
+	hole := t.writable(g, f, at.link)
+	last := t.writable(g, f, link)
+	hole.set(at.index, last, int(last.used)-1)
+	last.pop()
+	if last.used == 0 && link != 0 {
+		t.writable(g, f, before).next = 0
+		t.unshare(g)
+		g.takeOverflow(link)
+	}
+}

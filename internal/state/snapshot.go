@@ -1,0 +1,106 @@
+package state
+
+import (
+	"fmt"
+	"math/bits"
+	"slices"
+	"sync/atomic"
+
+	"github.com/weirstream/weir/internal/job"
+)
+
+// Snapshot is a table as it was at one moment. It may be read from any goroutine, also from several at once, until it is released.
+type Snapshot[K comparable, V any] struct {
+	owned  job.KeyGroupRange
+	mark   *mark
+	groups []view[K, V]
+}
+
+// mark is what a table keeps of a snapshot, so that a released snapshot that is still referenced by the table costs nothing.
+type mark struct {
+	version  uint64
+	released atomic.Bool
+}
+
+// view is what a snapshot keeps of a group.
+type view[K comparable, V any] struct {
+	dir      []*page[K, V]
+	overflow []*page[K, V]
+	count    int
+}
+
+// Snapshot returns the state of the table now. Until it is released, each page that is written is copied first, once.
+func (t *Table[K, V]) Snapshot() *Snapshot[K, V] {
+	t.forgetReleased()
+	s := &Snapshot[K, V]{
+		owned:  t.owned,
+		mark:   &mark{version: t.version},
+		groups: make([]view[K, V], len(t.groups)),
+	}
+	for i := range t.groups {
+		g := &t.groups[i]
+		s.groups[i] = view[K, V]{g.dir, g.overflow, g.count}
+	}
+	t.open = append(t.open, s.mark)
+	t.frozen = t.version
+	t.version++
+	return s
+}
+
+// visible reports whether an open snapshot can see what was made in the given version.
+func (t *Table[K, V]) visible(version uint64) bool {
+	if version > t.frozen || version == 0 {
+		return version == 0
+	}
+	t.forgetReleased()
+	return version <= t.frozen
+}
+
+func (t *Table[K, V]) forgetReleased() {
+	t.open = slices.DeleteFunc(t.open, func(m *mark) bool { return m.released.Load() })
+	t.frozen = 0
+	if n := len(t.open); n > 0 {
+		t.frozen = t.open[n-1].version
+	}
+}
+
+// Groups is the range of key groups of the table.
+func (s *Snapshot[K, V]) Groups() job.KeyGroupRange { return s.owned }
+
+// Len is the number of entries of a key group.
+func (s *Snapshot[K, V]) Len(group int) int { return s.view(group).count }
+
+// Range calls fn for each entry of a key group until fn returns an error, which it returns.
+func (s *Snapshot[K, V]) Range(group int, fn func(key K, v V) error) error {
+	v := s.view(group)
+	depth := uint8(bits.TrailingZeros(uint(len(v.dir))))
+	for i := 0; i < len(v.dir); {
+		head := v.dir[i]
+		i += 1 << (depth - head.depth) // the slots in between point to the same page
+		for p := head; ; p = v.overflow[p.next-1] {
+			for e := range p.entries[:p.used] {
+				if err := fn(p.entries[e].key, p.entries[e].value); err != nil {
+					return err
+				}
+			}
+			if p.next == 0 {
+				break
+			}
+		}
+	}
+	return nil
+}
+
+// Release ends the snapshot: the table no longer copies for it. Call it when all calls of Range and Len have returned; after it they
+// panic, since the pages may change under them. Release may be called from any goroutine and more than once.
+func (s *Snapshot[K, V]) Release() { s.mark.released.Store(true) }
+
+func (s *Snapshot[K, V]) view(group int) *view[K, V] {
+	if s.mark.released.Load() {
+		panic("state: a snapshot is read after its release")
+	}
+	if !s.owned.Contains(group) {
+		panic(fmt.Sprintf("state: key group %d is read from a snapshot of %v", group, s.owned))
+	}
+	return &s.groups[group-s.owned.Start]
+}

@@ -1,0 +1,156 @@
+package state
+
+import (
+	"fmt"
+
+	"github.com/weirstream/weir/internal/job"
+)
+
+// Table maps keys to values for a range of key groups. Each key group is an extendible hash table of pages: a directory, indexed by
+// the first bits of a key's fingerprint, points to pages; a full page is split in two by the next bit.
+//
+// Values are stored and copied by assignment: what a value points to (a slice, a map) is shared with the snapshots, so it must be
+// replaced and never changed in place while a snapshot is open.
+//
+// Keys must equal themselves: a key that holds a NaN is never found again.
+//
+// A table belongs to one goroutine.
+type Table[K comparable, V any] struct {
+	groups         []group[K, V]
+	owned          job.KeyGroupRange
+	maxParallelism int
+	length         int
+	nothing        []*page[K, V] // directory of every group that never held an entry
+
+	// The rule of copy on write. Pages and directories carry the version in which they were made; a snapshot takes the current
+	// version and begins the next. What has a version up to that of the newest open snapshot can be seen by it.
+	version uint64
+	frozen  uint64  // version of the newest snapshot known to be open; 0 is none
+	open    []*mark // ascending by version; released ones are dropped when frozen is in the way of a write
+}
+
+// group is the hash table of one key group.
+type group[K comparable, V any] struct {
+	dir      []*page[K, V] // 1<<depth slots
+	shift    uint8         // fingerprintBits - depth: a fingerprint shifted by it is its slot
+	version  uint64        // of the arrays of dir and overflow; 0 is shared by all groups and always copied
+	count    int
+	overflow []*page[K, V] // pages behind full pages, named by page.next
+	free     []uint32      // indexes of overflow that hold no page
+}
+
+func (g *group[K, V]) depth() uint8 { return fingerprintBits - g.shift }
+
+// NewTable returns an empty table for the key groups of a subtask.
+func NewTable[K comparable, V any](groups job.KeyGroupRange, maxParallelism int) *Table[K, V] {
+	if groups.Start < 0 || groups.Len() < 0 || groups.End > maxParallelism {
+		panic(fmt.Sprintf("state: key groups %v are not within max parallelism %d", groups, maxParallelism))
+	}
+	t := &Table[K, V]{
+		groups:         make([]group[K, V], groups.Len()),
+		owned:          groups,
+		maxParallelism: maxParallelism,
+		nothing:        []*page[K, V]{{}}, // version 0: the first write replaces it
+		version:        1,
+	}
+	for i := range t.groups {
+		t.reset(&t.groups[i])
+	}
+	return t
+}
+
+func (t *Table[K, V]) reset(g *group[K, V]) { *g = group[K, V]{dir: t.nothing, shift: fingerprintBits} }
+
+// Get returns the value of key, and whether there is one.
+func (t *Table[K, V]) Get(hash uint64, key K) (V, bool) {
+	g, f := t.group(hash), fingerprintOf(hash)
+	p := g.dir[f>>(g.shift&31)]
+	for {
+		if i := p.find(f, key); i >= 0 {
+			return p.entries[i&slotMask].value, true
+		}
+		if p.next == 0 {
+			var zero V
+			return zero, false
+		}
+		p = g.overflow[p.next-1]
+	}
+}
+
+// Put sets the value of key.
+func (t *Table[K, V]) Put(hash uint64, key K, v V) {
+	ref, _ := t.Ref(hash, key)
+	*ref = v
+}
+
+// Ref returns the place of key's value in the table, to be read and written. A key that is absent is inserted with the zero value, and
+// fresh is true. The place is valid until the next call on the table.
+func (t *Table[K, V]) Ref(hash uint64, key K) (v *V, fresh bool) {
+	g, f := t.group(hash), fingerprintOf(hash)
+	p := g.dir[f>>(g.shift&31)]
+	if i := p.find(f, key); i >= 0 && p.version > t.frozen {
+		return &p.entries[i&slotMask].value, false
+	}
+	return t.refSlow(g, f, key)
+}
+
+// refSlow is Ref where the key is absent, in an overflow page, or in a page that a snapshot may see.
+func (t *Table[K, V]) refSlow(g *group[K, V], f fingerprint, key K) (*V, bool) {
+	if at := g.locate(f, key); at.index >= 0 {
+		return &t.writable(g, f, at.link).entries[at.index].value, false
+	}
+	p, i := t.insert(g, f)
+	p.entries[i].key = key
+	g.count++
+	t.length++
+	return &p.entries[i].value, true
+}
+
+// Delete removes key and reports whether it was there.
+func (t *Table[K, V]) Delete(hash uint64, key K) bool {
+	g, f := t.group(hash), fingerprintOf(hash)
+	at := g.locate(f, key)
+	if at.index < 0 {
+		return false
+	}
+	g.count--
+	t.length--
+	if g.count == 0 && len(g.dir) > 1 {
+		t.reset(g)
+		return true
+	}
+	t.remove(g, f, at)
+	return true
+}
+
+// Len is the number of entries.
+func (t *Table[K, V]) Len() int { return t.length }
+
+// Range calls f for each entry, key groups ascending, until f returns an error, which it returns. It visits the table as it was when
+// Range was called: f may change the table freely and sees none of its own changes.
+func (t *Table[K, V]) Range(f func(key K, v V) error) error {
+	s := t.Snapshot()
+	defer s.Release()
+	for group := t.owned.Start; group < t.owned.End; group++ {
+		if err := s.Range(group, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// group returns the group of a key with the given hash. A key of another subtask here means that the exchange and the state disagree
+// about ownership; going on would lose the key at the next restore.
+func (t *Table[K, V]) group(hash uint64) *group[K, V] {
+	i := job.KeyGroupOf(hash, t.maxParallelism) - t.owned.Start
+	if uint(i) >= uint(len(t.groups)) {
+		t.foreign(hash)
+	}
+	return &t.groups[i]
+}
+
+//go:noinline
+func (t *Table[K, V]) foreign(hash uint64) {
+	panic(fmt.Sprintf("state: a key of key group %d came to the subtask that owns %v: records were partitioned by another hash or another max parallelism",
+		job.KeyGroupOf(hash, t.maxParallelism), t.owned))
+}
