@@ -9,5 +9,5 @@
 //
 // Not here: reading and writing files (package storage), the protocol (package coordinator), the state itself (package state).
 //
-// Start at: types.go.
+// Start at: types.go, then metadata.go for the format and restore.go for who gets what.
 package checkpoint

@@ -36,11 +36,13 @@ type Handle struct {
 	Inline []byte // small state travels in the ack and ends in the metadata; then Path is empty
 	Path   string // relative to the directory of the checkpoint's _metadata, slash-separated, never with ".."
 	Offset int64
-	Length int64
+	Length int64  // of the bytes, inline or not
 	CRC32C uint32 // of the bytes, inline or not
 }
 
-// Keyed is the keyed state of one operator in one subtask, cut by key group.
+// Keyed is the keyed state of one operator in one subtask, cut by key group. A task writes offsets that cover the whole handle; what
+// Assign gives to a task of another parallelism has the handle whole, because its checksum is over all of it, and Range and Offsets
+// narrowed to what that task owns.
 type Keyed struct {
 	Handle  Handle
 	Range   job.KeyGroupRange
@@ -56,7 +58,7 @@ type StateSchema struct {
 	ValueType string // descriptor of the value's codec
 }
 
-// Items is operator list state: items that a restore may give to any subtask.
+// Items is operator list state: items that a restore may give to any subtask. As with Keyed, Offsets may select a part of the handle.
 type Items struct {
 	Handle  Handle
 	Offsets []int64 // start of each item inside the handle's bytes, then the end

@@ -1,0 +1,143 @@
+package checkpoint
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/weirstream/weir/internal/job"
+)
+
+// The body is written by hand and not by generated code, so that this package stays below the wire. Every function writes one message,
+// fields in ascending order and zero values left out: byte for byte what a deterministic protobuf encoder writes.
+
+func appendMetadata(b []byte, md *Metadata) []byte {
+	b = appendString(b, 1, string(md.Job))
+	b = appendString(b, 2, md.JobName)
+	b = appendInt(b, 3, int64(md.ID))
+	b = appendInt(b, 4, int64(md.Kind))
+	b = appendInt(b, 5, toMillis(md.Timestamp))
+	b = appendString(b, 6, md.Fingerprint)
+	for i := range md.Vertices {
+		b = appendMessage(b, 7, appendVertex(nil, &md.Vertices[i]))
+	}
+	b = appendInt(b, 8, int64(md.Epoch))
+	for _, k := range slices.Sorted(maps.Keys(md.Params)) {
+		// Both fields of a map entry are always written.
+		entry := protowire.AppendString(protowire.AppendTag(nil, 1, protowire.BytesType), k)
+		entry = protowire.AppendString(protowire.AppendTag(entry, 2, protowire.BytesType), md.Params[k])
+		b = appendMessage(b, 9, entry)
+	}
+	return b
+}
+
+func appendVertex(b []byte, v *VertexState) []byte {
+	b = appendString(b, 1, string(v.Vertex))
+	b = appendInt(b, 2, int64(v.Parallelism))
+	b = appendInt(b, 3, int64(v.MaxParallelism))
+	for _, op := range v.Operators {
+		b = appendMessage(b, 4, appendOperator(nil, op))
+	}
+	for i := range v.Subtasks {
+		b = appendMessage(b, 5, appendSubtask(nil, &v.Subtasks[i]))
+	}
+	return b
+}
+
+func appendOperator(b []byte, op job.Operator) []byte {
+	b = appendString(b, 1, op.ID)
+	b = appendString(b, 2, op.Kind)
+	b = appendString(b, 3, op.Signature)
+	for _, s := range op.States {
+		b = appendMessage(b, 4, []byte(s))
+	}
+	return appendBool(b, 5, op.Stateful)
+}
+
+func appendSubtask(b []byte, s *SubtaskState) []byte {
+	b = appendInt(b, 1, int64(s.Subtask))
+	for i := range s.Operators {
+		b = appendMessage(b, 2, appendOperatorState(nil, &s.Operators[i]))
+	}
+	return appendBool(b, 3, s.Ended)
+}
+
+func appendOperatorState(b []byte, s *OperatorState) []byte {
+	b = appendString(b, 1, s.Operator)
+	if s.Items != nil {
+		items := appendMessage(nil, 1, appendHandle(nil, s.Items.Handle))
+		b = appendMessage(b, 2, appendOffsets(items, 2, s.Items.Offsets))
+	}
+	if s.Keyed != nil {
+		b = appendMessage(b, 3, appendKeyed(nil, s.Keyed))
+	}
+	return b
+}
+
+func appendKeyed(b []byte, k *Keyed) []byte {
+	b = appendMessage(b, 1, appendHandle(nil, k.Handle))
+	b = appendInt(b, 2, int64(k.Range.Start))
+	b = appendOffsets(b, 3, k.Offsets)
+	for _, s := range k.States {
+		schema := appendString(nil, 1, s.Name)
+		schema = appendString(schema, 2, s.Kind)
+		schema = appendString(schema, 3, s.KeyType)
+		b = appendMessage(b, 4, appendString(schema, 4, s.ValueType))
+	}
+	return b
+}
+
+func appendHandle(b []byte, h Handle) []byte {
+	b = appendString(b, 1, string(h.Inline))
+	b = appendString(b, 2, h.Path)
+	b = appendInt(b, 3, h.Offset)
+	b = appendInt(b, 4, h.Length)
+	return appendInt(b, 5, int64(h.CRC32C))
+}
+
+// appendMessage writes an embedded message, or an element of a repeated string, which looks the same: it is written although empty.
+func appendMessage(b []byte, num protowire.Number, content []byte) []byte {
+	return protowire.AppendBytes(protowire.AppendTag(b, num, protowire.BytesType), content)
+}
+
+func appendString(b []byte, num protowire.Number, s string) []byte {
+	if s == "" {
+		return b
+	}
+	return protowire.AppendString(protowire.AppendTag(b, num, protowire.BytesType), s)
+}
+
+func appendInt(b []byte, num protowire.Number, v int64) []byte {
+	if v == 0 {
+		return b
+	}
+	return protowire.AppendVarint(protowire.AppendTag(b, num, protowire.VarintType), uint64(v))
+}
+
+func appendBool(b []byte, num protowire.Number, v bool) []byte {
+	if !v {
+		return b
+	}
+	return appendInt(b, num, 1)
+}
+
+func appendOffsets(b []byte, num protowire.Number, offsets []int64) []byte {
+	if len(offsets) == 0 {
+		return b
+	}
+	var packed []byte
+	for _, o := range offsets {
+		packed = protowire.AppendVarint(packed, uint64(o))
+	}
+	return appendMessage(b, num, packed)
+}
+
+// toMillis maps the zero time to 0, which the wire leaves out.
+func toMillis(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
+}
