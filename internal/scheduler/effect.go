@@ -1,6 +1,8 @@
 package scheduler
 
 import (
+	"time"
+
 	"github.com/weirstream/weir/internal/job"
 )
 
@@ -19,8 +21,16 @@ type ReleaseSlots struct{}
 // Deploy: restore state from the latest completed checkpoint and start every task where it is placed, one call per executor.
 type Deploy struct{ Placements []job.Placement }
 
-// CancelTasks: cancel these attempts on their executors; each ends with TaskStateChanged, TasksUnknown or ExecutorLost.
+// CancelTasks: cancel these attempts on their executors; each ends with TaskStateChanged, TasksUnknown or ExecutorLost. An executor that is
+// no longer registered must be answered with ExecutorLost. The effect comes again, once a second, for attempts that have not ended.
 type CancelTasks struct{ Placements []job.Placement }
+
+// DropExecutor: the executor did not end its attempts within the cancel timeout. They count as lost and may still run, so it must get
+// no slot of the job before it has registered anew, as a process that runs none of them.
+type DropExecutor struct {
+	Executor job.ExecutorID
+	Message  string
+}
 
 // JobStatusChanged: the job entered a state. For logs, watchers and the coordinator.
 type JobStatusChanged struct {
@@ -32,7 +42,8 @@ type JobStatusChanged struct {
 // TasksRunning: every task is RUNNING; checkpoints may start.
 type TasksRunning struct{ Placements []job.Placement }
 
-// TasksStopped: that is no longer so.
+// TasksStopped: that is no longer so. Each TasksRunning is followed by exactly one. A task that FINISHED does not stop the others: it comes
+// when the job leaves RUNNING. Failure is empty when the job was canceled or has finished.
 type TasksStopped struct{ Failure job.Failure }
 
 // EndOfDataReached: every task has reached its end of input; the final checkpoint may be triggered.
@@ -45,6 +56,7 @@ func (RequestSlots) effect()     {}
 func (ReleaseSlots) effect()     {}
 func (Deploy) effect()           {}
 func (CancelTasks) effect()      {}
+func (DropExecutor) effect()     {}
 func (JobStatusChanged) effect() {}
 func (TasksRunning) effect()     {}
 func (TasksStopped) effect()     {}
@@ -57,4 +69,5 @@ type Config struct {
 	Graph   *job.Graph
 	Restart job.RestartOptions
 	// CancelTimeout: an attempt that does not end within it after CancelTasks counts as lost with its executor; 0: 30 s.
+	CancelTimeout time.Duration
 }

@@ -43,13 +43,14 @@ type ExecutorLost struct {
 	Message  string
 }
 
-// DeployFailed: an executor refused a deployment or could not be reached.
+// DeployFailed: an executor refused a deployment or could not be reached. What it may have started all the same is canceled.
 type DeployFailed struct {
 	Executor job.ExecutorID
+	Attempt  int // number of the attempts that were deployed, to fence late answers; 0: not known, taken for the present ones
 	Failure  job.Failure
 }
 
-// TasksUnknown: an executor does not run these attempts.
+// TasksUnknown: an executor does not run these attempts, and will not start them later.
 type TasksUnknown struct{ Attempts []job.AttemptID }
 
 // JobFailed: something beyond a single task failed, e.g. too many checkpoints; the job restarts by its strategy.
@@ -61,7 +62,8 @@ type CheckpointCompleted struct{}
 // CancelRequested: the user cancels the job.
 type CancelRequested struct{}
 
-// Tick: time has passed; the loop sends it when the deadline that the core reported is reached. Random is in [0,1), for jitter.
+// Tick: time has passed; the loop sends it when the deadline that the core reported is reached. Random is in [0,1); it stirs the jitter,
+// which is otherwise a sequence that the job's id decides.
 type Tick struct{ Random float64 }
 
 func (Start) event()               {}

@@ -1,0 +1,179 @@
+package scheduler
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/weirstream/weir/internal/job"
+)
+
+const (
+	defaultCancelTimeout = 30 * time.Second
+	// cancelRetry is how long CancelTasks may stay without effect before it is sent again.
+	cancelRetry = time.Second
+)
+
+// Core is the scheduler of one job. It is not safe for concurrent use: one loop owns it.
+type Core struct {
+	cfg     Config
+	state   job.State
+	failure job.Failure
+	detail  string
+
+	tasks  []*execution // the present attempt of each task, in graph order
+	byTask map[job.TaskID]*execution
+
+	slots   slotPhase
+	waiting string // why the slots do not come; empty: they were not refused
+
+	// running and endOfData say that TasksRunning and EndOfDataReached were sent for this execution.
+	running, endOfData bool
+
+	restarts struct {
+		strategy strategy
+		count    int
+		at       time.Time // when the planned restart may begin
+	}
+	cancel struct{ again, giveUp time.Time } // deadlines for attempts that were told to end
+
+	dropped struct{ stale, illegal int }
+	out     []Effect
+}
+
+type slotPhase int
+
+const (
+	slotsNone slotPhase = iota
+	slotsAsked
+	slotsHeld
+)
+
+// execution is the present attempt of a task.
+type execution struct {
+	attempt    job.AttemptID
+	state      job.TaskState
+	executor   job.ExecutorID
+	address    string
+	endOfData  bool
+	cancelSent bool
+	failure    job.Failure // the task's latest, kept over attempts
+}
+
+// live reports whether the attempt may be running on an executor.
+func (t *execution) live() bool { return t.state >= job.TaskDeploying && !t.state.Terminal() }
+
+func (t *execution) placement() job.Placement {
+	return job.Placement{Attempt: t.attempt, Executor: t.executor, Address: t.address}
+}
+
+// New makes the scheduler of a job in state CREATED; nothing happens before Start.
+func New(cfg Config) *Core {
+	cfg.Restart = job.Options{Restart: cfg.Restart}.Normalize().Restart
+	if cfg.CancelTimeout == 0 {
+		cfg.CancelTimeout = defaultCancelTimeout
+	}
+	c := &Core{cfg: cfg, state: job.Created, byTask: map[job.TaskID]*execution{}}
+	c.restarts.strategy = newStrategy(cfg.Restart, cfg.Job)
+	for _, id := range cfg.Graph.Tasks() {
+		t := &execution{attempt: job.AttemptID{Job: cfg.Job, Task: id, Attempt: 1}, state: job.TaskCreated}
+		c.tasks = append(c.tasks, t)
+		c.byTask[id] = t
+	}
+	return c
+}
+
+// Step takes an event and returns what is to be done about it, in this order. The slice is the caller's.
+func (c *Core) Step(now time.Time, ev Event) []Effect {
+	c.dispatch(now, ev)
+	c.chaseCanceled(now)
+	c.settle(now)
+	out := c.out
+	c.out = nil
+	return out
+}
+
+func (c *Core) dispatch(now time.Time, ev Event) {
+	switch ev := ev.(type) {
+	case Start:
+		c.start()
+	case SlotsAllocated:
+		c.slotsAllocated(now, ev)
+	case SlotsShort:
+		c.slotsShort(ev)
+	case TaskStateChanged:
+		c.taskStateChanged(now, ev)
+	case ExecutorLost:
+		c.executorLost(now, ev)
+	case DeployFailed:
+		c.deployFailed(now, ev)
+	case TasksUnknown:
+		c.tasksUnknown(now, ev)
+	case JobFailed:
+		c.fail(now, ev.Failure)
+	case CheckpointCompleted:
+		c.restarts.strategy.progressed()
+	case CancelRequested:
+		c.cancelJob(now)
+	case Tick:
+		c.restarts.strategy.stir(ev.Random)
+	default:
+		panic(fmt.Sprintf("scheduler: unknown event %T", ev))
+	}
+}
+
+// settle does what becomes possible when the last attempt has ended or a delay has passed, whichever event that was.
+func (c *Core) settle(now time.Time) {
+	if c.liveTasks() > 0 {
+		c.announce()
+		return
+	}
+	switch c.state {
+	case job.Running:
+		c.finish()
+	case job.Restarting:
+		if c.slots != slotsAsked && !now.Before(c.restarts.at) {
+			c.redeploy()
+		}
+	case job.Failing:
+		c.end(job.Failed, c.failure)
+	case job.Cancelling:
+		c.end(job.Canceled, job.Failure{})
+	}
+}
+
+// Deadline is when the core needs the next Tick, if at all.
+func (c *Core) Deadline() (time.Time, bool) {
+	switch {
+	case c.liveTasks() > 0 && c.canceling():
+		if c.cancel.giveUp.Before(c.cancel.again) {
+			return c.cancel.giveUp, true
+		}
+		return c.cancel.again, true
+	case c.liveTasks() == 0 && c.state == job.Restarting && c.slots != slotsAsked:
+		return c.restarts.at, true
+	}
+	return time.Time{}, false
+}
+
+// fence returns the present attempt of the task if it is the one that is meant and is live; everything else is counted as stale.
+func (c *Core) fence(id job.AttemptID) *execution {
+	if t := c.byTask[id.Task]; t != nil && t.attempt == id && t.live() {
+		return t
+	}
+	c.dropped.stale++
+	return nil
+}
+
+func (c *Core) liveTasks() int { return c.count((*execution).live) }
+
+func (c *Core) count(is func(*execution) bool) int {
+	n := 0
+	for _, t := range c.tasks {
+		if is(t) {
+			n++
+		}
+	}
+	return n
+}
+
+func (c *Core) emit(e Effect) { c.out = append(c.out, e) }

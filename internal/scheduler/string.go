@@ -1,0 +1,113 @@
+package scheduler
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/weirstream/weir/internal/job"
+)
+
+// Each event and effect is one stable line: of the log, of the transcripts and of the dashboard's timeline.
+
+func (Start) String() string { return "start" }
+
+func (e SlotsAllocated) String() string {
+	line := "slots"
+	for _, s := range e.Slots {
+		line += " " + string(s.Executor)
+	}
+	return line
+}
+
+func (e SlotsShort) String() string {
+	return because(fmt.Sprintf("slots-short %d of %d", e.Available, e.Required), e.Message)
+}
+
+func (e TaskStateChanged) String() string {
+	line := fmt.Sprintf("task %s %s", e.Attempt, e.State)
+	if e.EndOfData {
+		line += " end-of-data"
+	}
+	return because(line, failure(e.Failure))
+}
+
+func (e ExecutorLost) String() string {
+	return because("executor-lost "+string(e.Executor), e.Message)
+}
+
+func (e DeployFailed) String() string {
+	line := "deploy-failed " + string(e.Executor)
+	if e.Attempt != 0 {
+		line += fmt.Sprintf("#%d", e.Attempt)
+	}
+	return because(line, failure(e.Failure))
+}
+
+func (e TasksUnknown) String() string {
+	line := "tasks-unknown"
+	for _, a := range e.Attempts {
+		line += " " + a.String()
+	}
+	return line
+}
+
+func (e JobFailed) String() string         { return because("job-failed", failure(e.Failure)) }
+func (CheckpointCompleted) String() string { return "checkpoint-completed" }
+func (CancelRequested) String() string     { return "cancel-requested" }
+func (Tick) String() string                { return "tick" }
+func (e RequestSlots) String() string      { return fmt.Sprintf("request-slots %d", e.Count) }
+func (ReleaseSlots) String() string        { return "release-slots" }
+func (e Deploy) String() string            { return placed("deploy", e.Placements) }
+func (e CancelTasks) String() string       { return placed("cancel-tasks", e.Placements) }
+func (e TasksRunning) String() string      { return fmt.Sprintf("tasks-running %d", len(e.Placements)) }
+func (e TasksStopped) String() string      { return because("tasks-stopped", failure(e.Failure)) }
+func (EndOfDataReached) String() string    { return "end-of-data-reached" }
+func (e DropExecutor) String() string      { return because("drop-executor "+string(e.Executor), e.Message) }
+
+func (e JobStatusChanged) String() string {
+	line := fmt.Sprintf("job %s -> %s", e.From, e.To)
+	if e.Detail != "" {
+		line += " (" + oneLine(e.Detail) + ")"
+	}
+	return because(line, failure(e.Failure))
+}
+
+func (e Waiting) String() string {
+	if e.Detail == "" {
+		return "waiting over"
+	}
+	return because("waiting", e.Detail)
+}
+
+func placed(verb string, placements []job.Placement) string {
+	for _, p := range placements {
+		verb += fmt.Sprintf(" %s@%s", p.Attempt, p.Executor)
+	}
+	return verb
+}
+
+func failure(f job.Failure) string {
+	if f == (job.Failure{}) {
+		return ""
+	}
+	return f.Class.String() + " failure, " + f.String()
+}
+
+func because(line, why string) string {
+	if why == "" {
+		return line
+	}
+	return line + ": " + oneLine(why)
+}
+
+func oneLine(s string) string {
+	return strings.NewReplacer("\n", `\n`, "\r", `\r`).Replace(s)
+}
+
+// plural is "1 task", "2 tasks".
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
