@@ -1,0 +1,146 @@
+package gateway
+
+import (
+	"context"
+	"time"
+
+	"github.com/weirstream/weir/internal/checkpoint"
+	"github.com/weirstream/weir/internal/job"
+)
+
+// Jobs is what people and the command line call. Methods are safe for concurrent use.
+type Jobs interface {
+	// Submit starts a job. NotFound: no executor has it; Unavailable: no executor is registered; InvalidArgument: a parameter or an option is wrong.
+	Submit(ctx context.Context, r Submission) (job.ID, error)
+	List(ctx context.Context) ([]JobStatus, error)
+	Get(ctx context.Context, id job.ID) (JobStatus, error)
+	// Watch calls f with the status now and after every change, until the job is terminal or f answers an error.
+	Watch(ctx context.Context, id job.ID, f func(JobStatus, []JobEvent) error) error
+	// Cancel returns when the job is terminal.
+	Cancel(ctx context.Context, id job.ID) (job.State, error)
+	// TriggerCheckpoint returns when the checkpoint is completed, or why not. epoch 0 is not checked.
+	TriggerCheckpoint(ctx context.Context, id job.ID, epoch job.LeaderEpoch) (CheckpointResult, error)
+	TriggerSavepoint(ctx context.Context, id job.ID, epoch job.LeaderEpoch, dir string) (CheckpointResult, error)
+	// Checkpoints lists the remembered checkpoints, newest first.
+	Checkpoints(ctx context.Context, id job.ID) ([]CheckpointStatus, error)
+	Checkpoint(ctx context.Context, id job.ID, checkpoint checkpoint.ID) (CheckpointStatus, []SubtaskCheckpoint, error)
+	TaskExecutors(ctx context.Context) ([]ExecutorStatus, error)
+}
+
+// Submission is a job to start.
+type Submission struct {
+	JobName     string
+	Params      map[string]string
+	Options     job.Options
+	RestorePath string // directory of a checkpoint or savepoint to start from
+}
+
+// CheckpointResult is a completed checkpoint.
+type CheckpointResult struct {
+	ID       checkpoint.ID
+	Path     string
+	Duration time.Duration
+}
+
+// JobStatus is a job as people see it.
+type JobStatus struct {
+	ID          job.ID
+	Name        string
+	State       job.State
+	Detail      string // what it waits for, what failed
+	Submitted   time.Time
+	Ended       time.Time // zero while it runs
+	Restarts    int
+	Vertices    []VertexStatus
+	Last        *CheckpointStatus // the latest completed checkpoint
+	Completed   int
+	Failed      int
+	Epoch       job.LeaderEpoch
+	Fingerprint string
+}
+
+// VertexStatus is a vertex as people see it.
+type VertexStatus struct {
+	ID          job.VertexID
+	Name        string
+	Parallelism int
+	Tasks       []TaskStatus
+}
+
+// TaskStatus is the current attempt of a task as people see it.
+type TaskStatus struct {
+	Attempt    job.AttemptID
+	State      job.TaskState
+	Executor   job.ExecutorID
+	Failure    string
+	RecordsIn  int64
+	RecordsOut int64
+}
+
+// JobEvent is a line of a job's timeline.
+type JobEvent struct {
+	Time time.Time
+	Text string
+}
+
+// CheckpointState is the life of a checkpoint.
+type CheckpointState int
+
+// The checkpoint states.
+const (
+	CheckpointPending CheckpointState = iota + 1
+	CheckpointFinalizing
+	CheckpointCompleted
+	CheckpointAborted
+)
+
+// String is the upper-case name of the state.
+func (s CheckpointState) String() string {
+	switch s {
+	case CheckpointPending:
+		return "PENDING"
+	case CheckpointFinalizing:
+		return "FINALIZING"
+	case CheckpointCompleted:
+		return "COMPLETED"
+	case CheckpointAborted:
+		return "ABORTED"
+	}
+	return "UNKNOWN"
+}
+
+// CheckpointStatus is a checkpoint as people see it.
+type CheckpointStatus struct {
+	ID           checkpoint.ID
+	Kind         checkpoint.Kind
+	State        CheckpointState
+	Triggered    time.Time
+	Duration     time.Duration
+	StateBytes   int64
+	Path         string
+	Failure      string
+	Tasks        int
+	Acknowledged int
+	Restored     bool // the running execution started from it
+	Discarded    bool // subsumed: its files are gone or going
+}
+
+// SubtaskCheckpoint is one task's part of a checkpoint.
+type SubtaskCheckpoint struct {
+	Task         job.TaskID
+	Acknowledged bool
+	Latency      time.Duration // from trigger to ack
+	Metrics      checkpoint.Metrics
+}
+
+// ExecutorStatus is a task executor as people see it.
+type ExecutorStatus struct {
+	ID         job.ExecutorID
+	Address    string
+	Slots      int
+	FreeSlots  int
+	Jobs       []string
+	Registered time.Time
+	Heartbeat  time.Time
+	Version    string
+}
