@@ -1,0 +1,125 @@
+package coordinator
+
+import (
+	"slices"
+
+	"github.com/weirstream/weir/internal/checkpoint"
+)
+
+// finalize has the metadata written beside the loop. From here on the checkpoint may be durable at any moment.
+func (c *Core) finalize(p *pending) {
+	p.phase = finalizing
+	p.stats.State = StateFinalizing
+	p.meta = c.metadata(p)
+	c.emit(WriteMetadata{ID: p.id, Dir: p.dir, Metadata: p.meta})
+}
+
+// metadataWritten decides a FINALIZING checkpoint. It also counts when the tasks have stopped meanwhile: it is durable and newer than
+// what was there, and a restore must prefer it.
+func (c *Core) metadataWritten(ev MetadataWritten) {
+	p := c.lookup(ev.ID)
+	switch {
+	case p == nil || p.phase != finalizing:
+		c.stale++
+	case ev.Err != "":
+		c.abort(p, failure{reason: FinalizeFailure, message: "write the checkpoint metadata: " + ev.Err})
+	case p.outdated && !p.savepoint():
+		c.abort(p, failure{reason: Suspended, message: "the tasks were restored from an older checkpoint before this one was durable"})
+	case c.doomed && !p.savepoint():
+		c.abort(p, failure{reason: Shutdown, message: "the job has ended"})
+	default:
+		c.complete(p)
+	}
+}
+
+// complete makes a durable checkpoint the latest. The order is: statistics, the caller, older pending ones, the tasks, clean-up.
+func (c *Core) complete(p *pending) {
+	c.forget(p)
+	c.failures.inARow = 0
+	c.store.lastDone = c.now
+	duration := c.stats.end(p.stats, StateCompleted, c.now)
+	c.emit(Completed{ID: p.id, Kind: p.request.kind, Final: p.final(), Duration: duration, Bytes: p.stats.Bytes})
+	if p.request.origin == user {
+		c.emit(Reply{Request: p.request.id, ID: p.id, Dir: p.dir, Duration: duration})
+	}
+	if p.savepoint() {
+		return // it is the user's: not restored from by itself, subsumes nothing, commits nothing
+	}
+	subsumed := c.store.add(&checkpoint.Completed{Dir: p.dir, Metadata: p.meta}, c.cfg.Options.Retained)
+	for _, old := range slices.Clone(c.pending) {
+		if old.id < p.id && old.phase != finalizing && !old.savepoint() {
+			c.abort(old, failure{reason: Subsumed, message: "a newer checkpoint completed"})
+		}
+	}
+	if c.exec != nil {
+		c.notifyComplete(p.id)
+		if p.final() {
+			c.exec.final.done = true
+			c.refuseAll(NotAllRunning, finishing)
+		}
+	}
+	for _, old := range subsumed {
+		c.discard(old.Metadata.ID, old.Dir)
+	}
+}
+
+// cleaning is the storage work that nobody waits for.
+type cleaning struct {
+	deleting idSet // Discard is out
+	locating idSet // aborted while InitLocation is out: the directory will be an orphan
+}
+
+// deletions is how many are under way: when they take longer than checkpoints, triggering waits for them.
+func (d *cleaning) deletions() int { return d.deleting.len() }
+
+// discard has a checkpoint deleted.
+func (c *Core) discard(id checkpoint.ID, dir string) {
+	c.cleaning.deleting.add(id)
+	c.emit(Discard{ID: id, Dir: dir})
+}
+
+// discarded ends a deletion. A failed one is not repeated: what is left is an orphan without metadata, or found by age.
+func (c *Core) discarded(ev Discarded) {
+	if !c.cleaning.deleting.take(ev.ID) {
+		c.stale++
+		return
+	}
+	if ev.Err == "" {
+		c.stats.discarded(ev.ID)
+	}
+}
+
+// Deleting is the number of checkpoints whose deletion has not been answered; a process that ends waits for them.
+func (c *Core) Deleting() int { return c.cleaning.deletions() }
+
+// idSet remembers the newest maxRemembered ids that were added.
+type idSet struct {
+	members map[checkpoint.ID]struct{}
+	order   []checkpoint.ID // of arrival; may hold ids that were taken
+}
+
+func (s *idSet) len() int { return len(s.members) }
+
+func (s *idSet) has(id checkpoint.ID) bool {
+	_, ok := s.members[id]
+	return ok
+}
+
+func (s *idSet) add(id checkpoint.ID) {
+	if s.members == nil {
+		s.members = map[checkpoint.ID]struct{}{}
+	}
+	s.members[id] = struct{}{}
+	s.order = append(s.order, id)
+	if len(s.order) > maxRemembered {
+		delete(s.members, s.order[0])
+		s.order = s.order[1:]
+	}
+}
+
+// take removes an id and reports whether it was there.
+func (s *idSet) take(id checkpoint.ID) bool {
+	ok := s.has(id)
+	delete(s.members, id)
+	return ok
+}

@@ -1,0 +1,183 @@
+package coordinator
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/weirstream/weir/internal/checkpoint"
+)
+
+// origin is who wants a checkpoint.
+type origin int
+
+const (
+	user      origin = iota // somebody waits for a Reply
+	endOfData               // the scheduler, at the end of input
+	periodic                // the timer
+)
+
+// request is a wish for a checkpoint. At most one periodic and one final request exist at a time.
+type request struct {
+	origin    origin
+	id        RequestID // of user requests
+	kind      checkpoint.Kind
+	directory string
+}
+
+// rank orders the queue: savepoints, then checkpoints that somebody waits for, then the final one, then the periodic one.
+func (r request) rank() int {
+	if r.kind == checkpoint.Savepoint {
+		return -1
+	}
+	return int(r.origin)
+}
+
+// queue holds the waiting requests, best first; equal ranks in order of arrival.
+type queue []request
+
+func (q *queue) push(r request) {
+	at := len(*q)
+	for at > 0 && (*q)[at-1].rank() > r.rank() {
+		at--
+	}
+	*q = slices.Insert(*q, at, r)
+}
+
+// remove takes out the requests of an origin.
+func (q *queue) remove(o origin) {
+	*q = slices.DeleteFunc(*q, func(r request) bool { return r.origin == o })
+}
+
+func (q queue) has(o origin) bool {
+	return slices.ContainsFunc(q, func(r request) bool { return r.origin == o })
+}
+
+// submit queues a request. A queue that is full of others' wishes refuses the new one; the periodic request gives way, it comes again.
+func (c *Core) submit(r request) {
+	if n := len(c.queue); n >= maxRequests {
+		if c.queue[n-1].origin != periodic {
+			if r.origin == endOfData {
+				c.exec.final.retryAt = c.now.Add(finalRetryDelay)
+			}
+			c.refuse(r, TooManyRequests, fmt.Sprintf("%d checkpoint requests are waiting already; try again later", maxRequests))
+			return
+		}
+		c.queue = c.queue[:n-1]
+	}
+	c.queue.push(r)
+}
+
+// choose looks at the queue. Step calls it after every event, so whatever ended, failed or arrived is followed by this look.
+func (c *Core) choose() {
+	for {
+		r, ok := c.next()
+		if !ok {
+			return
+		}
+		c.trigger(r)
+	}
+}
+
+// next takes the best request if it may start now.
+func (c *Core) next() (request, bool) {
+	if c.exec == nil || len(c.queue) == 0 {
+		return request{}, false
+	}
+	if len(c.pending) >= maxConcurrent || c.cleaning.deletions() > maxConcurrent {
+		return request{}, false
+	}
+	best := c.queue[0]
+	c.queue = c.queue[1:]
+	if earliest := c.store.lastDone.Add(c.cfg.Options.MinPause); best.origin == periodic && !c.store.lastDone.IsZero() && c.now.Before(earliest) {
+		c.exec.timer = earliest // it asks again then; no other request can be behind it
+		return request{}, false
+	}
+	return best, true
+}
+
+// firePeriodic asks for a periodic checkpoint when its time has come. Firings that were missed while the process stood still are not
+// made up for.
+func (c *Core) firePeriodic() {
+	e := c.exec
+	if e.timer.IsZero() || c.now.Before(e.timer) {
+		return
+	}
+	interval := c.cfg.Options.Interval
+	missed := c.now.Sub(e.timer) / interval
+	e.timer = e.timer.Add((missed + 1) * interval)
+	if !c.queue.has(periodic) {
+		c.submit(request{origin: periodic, kind: checkpoint.Checkpoint})
+	}
+}
+
+// triggerRequested queues the request of a person or a tool, or refuses it at once.
+func (c *Core) triggerRequested(ev TriggerRequested) {
+	r := request{origin: user, id: ev.Request, kind: checkpoint.Checkpoint}
+	if ev.Kind == checkpoint.Savepoint {
+		r.kind, r.directory = checkpoint.Savepoint, ev.Directory
+	}
+	switch {
+	case c.closed:
+		c.refuse(r, Shutdown, "the job has ended")
+	case r.kind == checkpoint.Savepoint && r.directory == "":
+		c.refuse(r, SavepointDirNeeded, "a savepoint needs a directory: name one in the request or configure a default")
+	case c.exec == nil:
+		c.refuse(r, NotAllRunning, "not all tasks of the job are running; try again when the job is RUNNING")
+	case c.exec.final.done:
+		c.refuse(r, NotAllRunning, finishing)
+	default:
+		c.submit(r)
+	}
+}
+
+const finishing = "the job has taken its final checkpoint and is finishing"
+
+// refuse answers a request that never became a checkpoint.
+func (c *Core) refuse(r request, reason Reason, message string) {
+	if r.origin == user {
+		c.emit(Reply{Request: r.id, Reason: reason, Message: message})
+	}
+}
+
+// refuseAll empties the queue.
+func (c *Core) refuseAll(reason Reason, message string) {
+	for _, r := range c.queue {
+		c.refuse(r, reason, message)
+	}
+	c.queue = nil
+}
+
+// finalRetryDelay is how long a failed final checkpoint waits for its next try. Min pause does not apply: the job waits for it to end.
+const finalRetryDelay = 100 * time.Millisecond
+
+// final is the checkpoint after the end of input. It is wanted until one completes, which allows the tasks to finish.
+type final struct {
+	wanted  bool
+	done    bool
+	retryAt time.Time // zero: queued, pending, done or not wanted
+}
+
+// endOfDataReached asks for the final checkpoint. It waits behind a pending one, and nothing periodic comes any more.
+func (c *Core) endOfDataReached() {
+	if c.exec == nil {
+		c.stale++
+		return
+	}
+	if c.exec.final.wanted {
+		return
+	}
+	c.exec.final.wanted = true
+	c.exec.timer = time.Time{}
+	c.queue.remove(periodic)
+	c.submitFinal()
+}
+
+func (c *Core) retryFinal() {
+	if at := c.exec.final.retryAt; !at.IsZero() && !c.now.Before(at) {
+		c.exec.final.retryAt = time.Time{}
+		c.submitFinal()
+	}
+}
+
+func (c *Core) submitFinal() { c.submit(request{origin: endOfData, kind: checkpoint.Checkpoint}) }

@@ -1,0 +1,104 @@
+package coordinator
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/weirstream/weir/internal/job"
+)
+
+// failure is why a checkpoint is aborted.
+type failure struct {
+	reason  Reason
+	message string
+	byTask  bool // a task said so
+}
+
+// failures is what is remembered of aborted checkpoints.
+type failures struct {
+	inARow  int   // counted ones since the last completion
+	aborted idSet // the newest, to tell late acks from repeated ones
+}
+
+// reasons is the closed list; true: counted as a failure of the job. The others have causes that end by themselves, that are counted
+// elsewhere, or that are nobody's fault.
+var reasons = map[Reason]bool{
+	NotAllRunning: false, Suspended: false, Shutdown: false,
+	Expired: true, Declined: true, AsyncException: true, IOException: true, FinalizeFailure: true, AckTooLarge: true,
+	TaskNotReady: false, TaskFailure: false, TriggerFailure: false, Subsumed: false, BarrierCanceled: false,
+	TooManyRequests: false, SavepointDirNeeded: false,
+}
+
+// Counted reports whether a checkpoint that was aborted for this reason counts towards the failures that a job tolerates in a row.
+func (r Reason) Counted() bool { return reasons[r] }
+
+func (r Reason) known() bool {
+	_, ok := reasons[r]
+	return ok
+}
+
+// abort ends a pending checkpoint. It is the only way out of Core.pending but complete.
+func (c *Core) abort(p *pending, f failure) {
+	c.forget(p)
+	c.failures.aborted.add(p.id)
+	p.stats.Reason, p.stats.Failure = f.reason, f.message
+	duration := c.stats.end(p.stats, StateAborted, c.now)
+	running := c.exec != nil && c.exec == p.exec
+
+	c.emit(Aborted{ID: p.id, Reason: f.reason, Message: f.message})
+	if running && p.phase != locating {
+		c.emit(SendNotifyAborted{ID: p.id, LatestCompleted: c.store.latestID(), Attempts: p.exec.all})
+	}
+	if p.phase == locating {
+		c.cleaning.locating.add(p.id)
+	} else {
+		c.discard(p.id, p.dir)
+	}
+	if p.request.origin == user {
+		c.emit(Reply{Request: p.request.id, ID: p.id, Duration: duration, Reason: f.reason, Message: f.message})
+	}
+	if running && p.final() {
+		c.exec.final.retryAt = c.now.Add(finalRetryDelay)
+	}
+	if running {
+		c.count(p, f)
+	}
+}
+
+// abortAll aborts all that cannot be durable yet.
+func (c *Core) abortAll(reason Reason, message string) {
+	for _, p := range slices.Clone(c.pending) {
+		if p.phase != finalizing {
+			c.abort(p, failure{reason: reason, message: message})
+		}
+	}
+}
+
+func (c *Core) forget(p *pending) {
+	c.pending = slices.DeleteFunc(c.pending, func(o *pending) bool { return o == p })
+}
+
+// count adds a failure and fails the job when there are more in a row than it tolerates. Only the execution that runs is judged, so a
+// late failure of an earlier one never hurts it. A savepoint that a task declined counts; one that expired or could not be written does
+// not: the job itself is well.
+func (c *Core) count(p *pending, f failure) {
+	if !f.reason.Counted() || (p.savepoint() && !f.byTask) {
+		return
+	}
+	c.failures.inARow++
+	tolerable := c.cfg.Options.TolerableFailures
+	if c.failures.inARow <= tolerable {
+		return
+	}
+	message := fmt.Sprintf("checkpoint %d failed: %s: %s (%d in a row, %d tolerated)", p.id, f.reason, f.message, c.failures.inARow, tolerable)
+	c.failures.inARow = 0
+	c.emit(FailJob{Failure: job.Failure{Class: classOf(f.reason), Message: message}})
+}
+
+// classOf is the class of a failure that ends an execution: what a task itself refuses is the task's, the rest is the surroundings'.
+func classOf(r Reason) job.FailureClass {
+	if r == Declined || r == AckTooLarge {
+		return job.FailureTask
+	}
+	return job.FailureInfrastructure
+}

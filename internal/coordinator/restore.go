@@ -1,0 +1,70 @@
+package coordinator
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/weirstream/weir/internal/checkpoint"
+	"github.com/weirstream/weir/internal/job"
+)
+
+// store holds the completed checkpoints that a restore may use.
+type store struct {
+	// borrowed is a restored savepoint or a checkpoint of another job: used until there is one of our own, never deleted.
+	borrowed *checkpoint.Completed
+	retained []*checkpoint.Completed // our own, ascending by id
+	lastDone time.Time               // of anything, savepoints included; min pause runs from here
+}
+
+func newStore(id job.ID, restored *checkpoint.Completed) store {
+	if restored.Metadata.Job == id && restored.Metadata.Kind == checkpoint.Checkpoint {
+		return store{retained: []*checkpoint.Completed{restored}}
+	}
+	return store{borrowed: restored}
+}
+
+// add puts a checkpoint in and returns those that fall out: added first, removed after.
+func (s *store) add(done *checkpoint.Completed, keep int) []*checkpoint.Completed {
+	at, _ := slices.BinarySearchFunc(s.retained, done, func(a, b *checkpoint.Completed) int {
+		return cmp.Compare(a.Metadata.ID, b.Metadata.ID)
+	})
+	s.retained = slices.Insert(s.retained, at, done)
+	drop := max(len(s.retained)-max(keep, 1), 0)
+	subsumed := slices.Clone(s.retained[:drop])
+	s.retained = slices.Delete(s.retained, 0, drop)
+	return subsumed
+}
+
+func (s *store) clear() []*checkpoint.Completed {
+	all := s.retained
+	s.retained = nil
+	return all
+}
+
+func (s *store) latest() *checkpoint.Completed {
+	if n := len(s.retained); n > 0 {
+		return s.retained[n-1]
+	}
+	return s.borrowed
+}
+
+func (s *store) latestID() checkpoint.ID {
+	if l := s.latest(); l != nil {
+		return l.Metadata.ID
+	}
+	return 0
+}
+
+// Latest is the checkpoint that a restore uses: the newest completed one, before the first the one that the job was started from, nil
+// for none. It is an answer only while Settled.
+func (c *Core) Latest() *checkpoint.Completed { return c.store.latest() }
+
+// Retained lists the job's own completed checkpoints that are kept, newest last.
+func (c *Core) Retained() []*checkpoint.Completed { return slices.Clone(c.store.retained) }
+
+// Settled reports that no checkpoint is FINALIZING. The loop waits for it before it restores: the metadata that is being written may
+// be durable already, and then it, not Latest, is what the tasks must start from.
+func (c *Core) Settled() bool {
+	return !slices.ContainsFunc(c.pending, func(p *pending) bool { return p.phase == finalizing })
+}

@@ -1,0 +1,63 @@
+package coordinator
+
+import "time"
+
+// tasksRunning lets triggering start: the first periodic checkpoint falls at random between min pause and interval, so that the jobs of
+// one master do not all fire together.
+func (c *Core) tasksRunning(ev TasksRunning) {
+	if c.closed {
+		c.stale++
+		return
+	}
+	if c.exec != nil {
+		c.stop(Suspended, "the tasks were started anew")
+	}
+	exec := c.newExecution(ev.Tasks)
+	if exec == nil {
+		c.stale++
+		return
+	}
+	for _, p := range c.pending { // FINALIZING ones only, see the rule about Settled in the package comment
+		p.outdated = true
+		c.stale++
+	}
+	c.exec = exec
+	if o := c.cfg.Options; o.Interval > 0 {
+		spread := time.Duration(ev.Random * float64(o.Interval-o.MinPause))
+		exec.timer = c.now.Add(o.MinPause + spread)
+	}
+}
+
+// tasksStopped ends triggering, and every checkpoint that could not be durable yet.
+func (c *Core) tasksStopped(ev TasksStopped) {
+	if c.exec == nil {
+		c.stale++
+		return
+	}
+	reason := ev.Reason
+	if reason == None {
+		reason = Suspended
+	}
+	c.stop(reason, "the tasks of the job stopped running")
+}
+
+func (c *Core) stop(reason Reason, message string) {
+	c.exec = nil
+	c.abortAll(reason, message)
+	c.refuseAll(reason, message)
+}
+
+// close ends the coordinator. What is FINALIZING is decided when its write answers; everything else is over now.
+func (c *Core) close(ev Closed) {
+	if c.closed {
+		c.stale++
+		return
+	}
+	c.closed, c.doomed = true, ev.DeleteAll
+	c.stop(Shutdown, "the job has ended")
+	if c.doomed {
+		for _, old := range c.store.clear() {
+			c.discard(old.Metadata.ID, old.Dir)
+		}
+	}
+}

@@ -1,0 +1,223 @@
+package coordinator
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/weirstream/weir/internal/job"
+)
+
+// The strings below are log lines, transcript lines and the timeline of the dashboard at once: one line each, stable, no state bytes.
+
+// String is one line.
+func (e TasksRunning) String() string {
+	sources := 0
+	for _, t := range e.Tasks {
+		if t.Source {
+			sources++
+		}
+	}
+	return fmt.Sprintf("TasksRunning tasks=%d sources=%d random=%.2f", len(e.Tasks), sources, e.Random)
+}
+
+// String is one line.
+func (e TasksStopped) String() string { return line("TasksStopped", "reason=", string(e.Reason)) }
+
+// String is one line.
+func (Tick) String() string { return "Tick" }
+
+// String is one line.
+func (e TriggerRequested) String() string {
+	return fmt.Sprintf("TriggerRequested request=%d %s", e.Request, line(e.Kind.String(), "dir=", e.Directory))
+}
+
+// String is one line.
+func (EndOfDataReached) String() string { return "EndOfDataReached" }
+
+// String is one line.
+func (e LocationReady) String() string {
+	return line(fmt.Sprintf("LocationReady %d", e.ID), "dir=", e.Dir, "error=", quote(e.Err))
+}
+
+// String is one line.
+func (e TriggerFailed) String() string {
+	return line(fmt.Sprintf("TriggerFailed %d %s", e.ID, e.Attempt), "error=", quote(e.Err))
+}
+
+// String is one line; the state is given by its size.
+func (e Ack) String() string {
+	return fmt.Sprintf("Ack %d %s epoch=%d request=%d state=%s", e.ID, e.Attempt, e.Epoch, e.Request, size(e.Metrics.StateBytes))
+}
+
+// String is one line.
+func (e Decline) String() string {
+	return line(fmt.Sprintf("Decline %d %s epoch=%d", e.ID, e.Attempt, e.Epoch), "reason=", string(e.Reason), "message=", quote(e.Message))
+}
+
+// String is one line.
+func (e MetadataWritten) String() string {
+	return line(fmt.Sprintf("MetadataWritten %d", e.ID), "error=", quote(e.Err))
+}
+
+// String is one line.
+func (e Discarded) String() string {
+	return line(fmt.Sprintf("Discarded %d", e.ID), "error=", quote(e.Err))
+}
+
+// String is one line.
+func (e NotifyConfirmed) String() string {
+	return fmt.Sprintf("NotifyConfirmed %d %s", e.ID, e.Attempt)
+}
+
+// String is one line.
+func (e Closed) String() string { return fmt.Sprintf("Closed delete=%t", e.DeleteAll) }
+
+// String is one line.
+func (e InitLocation) String() string {
+	return line(fmt.Sprintf("InitLocation %d %s", e.ID, e.Kind), "dir=", e.Directory)
+}
+
+// String is one line.
+func (e SendTrigger) String() string {
+	s := fmt.Sprintf("SendTrigger %d %s dir=%s to %s", e.ID, e.Kind, e.Dir, attempts(e.Attempts))
+	if e.Final {
+		s += " final"
+	}
+	return s
+}
+
+// String is one line.
+func (e AckReply) String() string { return fmt.Sprintf("AckReply request=%d %s", e.Request, e.Verdict) }
+
+// String is one line; the metadata is given by what it is made of.
+func (e WriteMetadata) String() string {
+	subtasks := 0
+	for _, v := range e.Metadata.Vertices {
+		subtasks += len(v.Subtasks)
+	}
+	return fmt.Sprintf("WriteMetadata %d dir=%s vertices=%d subtasks=%d", e.ID, e.Dir, len(e.Metadata.Vertices), subtasks)
+}
+
+// String is one line.
+func (e SendNotifyComplete) String() string {
+	return fmt.Sprintf("SendNotifyComplete %d to %s", e.ID, attempts(e.Attempts))
+}
+
+// String is one line.
+func (e SendNotifyAborted) String() string {
+	return fmt.Sprintf("SendNotifyAborted %d latest=%d to %s", e.ID, e.LatestCompleted, attempts(e.Attempts))
+}
+
+// String is one line.
+func (e Discard) String() string { return fmt.Sprintf("Discard %d dir=%s", e.ID, e.Dir) }
+
+// String is one line.
+func (e Reply) String() string {
+	s := fmt.Sprintf("Reply request=%d", e.Request)
+	if e.ID != 0 {
+		s += fmt.Sprintf(" checkpoint=%d", e.ID)
+	}
+	if e.Reason == None {
+		return s + fmt.Sprintf(" dir=%s duration=%s", e.Dir, e.Duration)
+	}
+	return line(s, "reason=", string(e.Reason), "message=", quote(e.Message))
+}
+
+// String is one line.
+func (e Completed) String() string {
+	s := fmt.Sprintf("Completed %d %s duration=%s state=%s", e.ID, e.Kind, e.Duration, size(e.Bytes))
+	if e.Final {
+		s += " final"
+	}
+	return s
+}
+
+// String is one line.
+func (e Aborted) String() string {
+	return line(fmt.Sprintf("Aborted %d", e.ID), "reason=", string(e.Reason), "message=", quote(e.Message))
+}
+
+// String is one line.
+func (e FailJob) String() string {
+	return fmt.Sprintf("FailJob class=%s message=%s", e.Failure.Class, quote(e.Failure.String()))
+}
+
+// String is the word on the wire.
+func (v Verdict) String() string {
+	switch v {
+	case Kept:
+		return "KEPT"
+	case Duplicate:
+		return "DUPLICATE"
+	case TooLate:
+		return "TOO_LATE"
+	case Unknown:
+		return "UNKNOWN"
+	case StaleEpoch:
+		return "STALE_EPOCH"
+	}
+	return "UNSPECIFIED"
+}
+
+// String is one line, without the details of the subtasks.
+func (s Stats) String() string {
+	out := fmt.Sprintf("%d %s %s acked=%d/%d state=%s", s.ID, s.Kind, s.State, s.Acked, s.Tasks, size(s.Bytes))
+	if s.Duration > 0 {
+		out += " duration=" + s.Duration.String()
+	}
+	out = line(out, "dir=", s.Dir, "reason=", string(s.Reason), "message=", quote(s.Failure))
+	if s.Final {
+		out += " final"
+	}
+	if s.Discarded {
+		out += " discarded"
+	}
+	return out
+}
+
+// line appends name and value pairs, leaving out empty values.
+func line(head string, pairs ...string) string {
+	for i := 0; i < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			head += " " + pairs[i] + pairs[i+1]
+		}
+	}
+	return head
+}
+
+func quote(s string) string {
+	if s == "" {
+		return ""
+	}
+	return fmt.Sprintf("%q", s)
+}
+
+// maxAttemptsNamed keeps the lines of big jobs short.
+const maxAttemptsNamed = 8
+
+func attempts(list []job.AttemptID) string {
+	var b strings.Builder
+	for i, a := range list {
+		if i == maxAttemptsNamed {
+			fmt.Fprintf(&b, " and %d more", len(list)-i)
+			break
+		}
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(a.String())
+	}
+	return b.String()
+}
+
+func size(n int64) string {
+	switch {
+	case n >= 1<<30:
+		return fmt.Sprintf("%.1fGiB", float64(n)/(1<<30))
+	case n >= 1<<20:
+		return fmt.Sprintf("%.1fMiB", float64(n)/(1<<20))
+	case n >= 1<<10:
+		return fmt.Sprintf("%.1fKiB", float64(n)/(1<<10))
+	}
+	return fmt.Sprintf("%dB", n)
+}

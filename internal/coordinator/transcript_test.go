@@ -1,0 +1,301 @@
+package coordinator_test
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+
+	"github.com/weirstream/weir/internal/checkpoint"
+	. "github.com/weirstream/weir/internal/coordinator"
+	"github.com/weirstream/weir/internal/job"
+)
+
+// TestTranscripts runs testdata: commands are events, the output is the effects. The job is "src -> map" with one source task src[0] and
+// two tasks map[0] and map[1]; -rewrite writes what the core does now. Commands:
+//
+//	new [interval=10s] [pause=0s] [timeout=1m] [retained=1] [tolerable=0] [first=1] [restored=N] [restored-savepoint=N] [restored-foreign=N]
+//	running [attempt=1] [random=0]      stop [REASON]          tick +DURATION (time passes, then a Tick)   wait +DURATION (no Tick)
+//	trigger [savepoint=DIR]             final                  location ID [error=TEXT]
+//	ack TASK ID [epoch=1] [bytes=100]   ack-all ID [attempt=1] decline TASK ID [REASON] [epoch=1]          trigger-failed TASK ID
+//	written ID [error=TEXT]             discarded ID [error=TEXT]
+//	confirm TASK ID                     close [delete]
+//	state                               history                metadata (of the latest completed checkpoint)
+func TestTranscripts(t *testing.T) {
+	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+		s := &script{}
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string { return s.run(t, d) })
+	})
+}
+
+const testJob = job.ID("job-1")
+
+func testGraph() *job.Graph {
+	return &job.Graph{
+		Name: "test",
+		Vertices: []job.Vertex{
+			{ID: "src", Parallelism: 1, MaxParallelism: 128, Operators: []job.Operator{{ID: "src"}}},
+			{ID: "map", Parallelism: 2, MaxParallelism: 128, Operators: []job.Operator{{ID: "map"}}},
+		},
+		Edges:       []job.Edge{{ID: "src->map", From: "src", To: "map", Partitioning: job.Hash}},
+		Fingerprint: "f",
+	}
+}
+
+func tasksOf(g *job.Graph, attempt int) []Task {
+	var out []Task
+	for _, t := range g.Tasks() {
+		out = append(out, Task{Attempt: job.AttemptID{Job: testJob, Task: t, Attempt: attempt}, Source: g.IsSource(t.Vertex)})
+	}
+	return out
+}
+
+// script is the state of one transcript.
+type script struct {
+	core    *Core
+	start   time.Time
+	now     time.Time
+	request RequestID
+}
+
+func (s *script) run(t *testing.T, d *datadriven.TestData) string {
+	t.Helper()
+	switch d.Cmd {
+	case "new":
+		s.create(t, d)
+		return s.deadline()
+	case "state":
+		return s.state()
+	case "history":
+		return s.history()
+	case "metadata":
+		return s.metadata()
+	case "wait":
+		s.advance(t, d)
+		return "ok"
+	}
+	var out []string
+	for _, ev := range s.events(t, d) {
+		for _, e := range s.core.Step(s.now, ev) {
+			out = append(out, e.String())
+		}
+	}
+	if len(out) == 0 {
+		return "none"
+	}
+	return strings.Join(out, "\n")
+}
+
+func (s *script) create(t *testing.T, d *datadriven.TestData) {
+	s.start = time.UnixMilli(1_700_000_000_000)
+	s.now, s.request = s.start, 0
+	cfg := Config{
+		Job: testJob, Graph: testGraph(), Epoch: 1,
+		FirstID: checkpoint.ID(number(t, d, "first", 1)),
+		Options: job.CheckpointOptions{
+			Interval:          duration(t, d, "interval", 10*time.Second),
+			MinPause:          duration(t, d, "pause", 0),
+			Timeout:           duration(t, d, "timeout", time.Minute),
+			Retained:          number(t, d, "retained", 1),
+			TolerableFailures: number(t, d, "tolerable", 0),
+		},
+	}
+	restored := func(id int, kind checkpoint.Kind, from job.ID) {
+		if id > 0 {
+			cfg.Restored = &checkpoint.Completed{
+				Dir: fmt.Sprintf("/restored/%d", id), Metadata: &checkpoint.Metadata{Job: from, ID: checkpoint.ID(id), Kind: kind},
+			}
+		}
+	}
+	restored(number(t, d, "restored", 0), checkpoint.Checkpoint, testJob)
+	restored(number(t, d, "restored-savepoint", 0), checkpoint.Savepoint, testJob)
+	restored(number(t, d, "restored-foreign", 0), checkpoint.Checkpoint, "job-0")
+	s.core = New(cfg)
+}
+
+// events translates a command.
+func (s *script) events(t *testing.T, d *datadriven.TestData) []Event {
+	switch d.Cmd {
+	case "running":
+		random, err := strconv.ParseFloat(value(d, "random", "0"), 64)
+		if err != nil {
+			d.Fatalf(t, "%v", err)
+		}
+		return []Event{TasksRunning{Tasks: tasksOf(testGraph(), number(t, d, "attempt", 1)), Random: random}}
+	case "stop":
+		return []Event{TasksStopped{Reason: Reason(word(d, 0))}}
+	case "tick":
+		s.advance(t, d)
+		return []Event{Tick{}}
+	case "trigger":
+		s.request++
+		if dir, ok := d.Arg("savepoint"); ok {
+			return []Event{TriggerRequested{Request: s.request, Kind: checkpoint.Savepoint, Directory: strings.Join(dir.Vals, "")}}
+		}
+		return []Event{TriggerRequested{Request: s.request, Kind: checkpoint.Checkpoint}}
+	case "final":
+		return []Event{EndOfDataReached{}}
+	case "close":
+		return []Event{Closed{DeleteAll: word(d, 0) == "delete"}}
+	case "location", "written", "discarded":
+		return []Event{answer(t, d)}
+	case "ack-all":
+		var out []Event
+		for _, task := range tasksOf(testGraph(), number(t, d, "attempt", 1)) {
+			out = append(out, s.ack(t, d, task.Attempt, id(t, d, 0)))
+		}
+		return out
+	default:
+		return []Event{s.taskEvent(t, d)}
+	}
+}
+
+// taskEvent translates the commands that come from a task.
+func (s *script) taskEvent(t *testing.T, d *datadriven.TestData) Event {
+	a := attempt(t, d, word(d, 0))
+	epoch := job.LeaderEpoch(number(t, d, "epoch", 1))
+	switch d.Cmd {
+	case "ack":
+		return s.ack(t, d, a, id(t, d, 1))
+	case "decline":
+		return Decline{Epoch: epoch, Attempt: a, ID: id(t, d, 1), Reason: Reason(word(d, 2)), Message: "cannot"}
+	case "trigger-failed":
+		return TriggerFailed{ID: id(t, d, 1), Attempt: a, Err: "no such attempt"}
+	case "confirm":
+		return NotifyConfirmed{Attempt: a, ID: id(t, d, 1)}
+	}
+	d.Fatalf(t, "unknown command %q", d.Cmd)
+	return nil
+}
+
+func answer(t *testing.T, d *datadriven.TestData) Event {
+	n, text := id(t, d, 0), value(d, "error", "")
+	switch d.Cmd {
+	case "location":
+		if text != "" {
+			return LocationReady{ID: n, Err: text}
+		}
+		return LocationReady{ID: n, Dir: fmt.Sprintf("/cp/chk-%d", n)}
+	case "written":
+		return MetadataWritten{ID: n, Err: text}
+	}
+	return Discarded{ID: n, Err: text}
+}
+
+func (s *script) ack(t *testing.T, d *datadriven.TestData, a job.AttemptID, n checkpoint.ID) Event {
+	s.request++
+	return Ack{
+		Request: s.request, Epoch: job.LeaderEpoch(number(t, d, "epoch", 1)), Attempt: a, ID: n,
+		State:   checkpoint.SubtaskState{Operators: []checkpoint.OperatorState{{Operator: a.String()}}},
+		Metrics: checkpoint.Metrics{StateBytes: int64(number(t, d, "bytes", 100))},
+	}
+}
+
+func (s *script) advance(t *testing.T, d *datadriven.TestData) {
+	by, err := time.ParseDuration(strings.TrimPrefix(word(d, 0), "+"))
+	if err != nil {
+		d.Fatalf(t, "%v", err)
+	}
+	s.now = s.now.Add(by)
+}
+
+func (s *script) deadline() string {
+	at, ok := s.core.Deadline()
+	if !ok {
+		return "next tick: none"
+	}
+	return "next tick: +" + at.Sub(s.now).String()
+}
+
+func (s *script) state() string {
+	latest := "none"
+	if l := s.core.Latest(); l != nil {
+		latest = fmt.Sprintf("%s %d in %s", l.Metadata.Kind, l.Metadata.ID, l.Dir)
+	}
+	c := s.core.Counts()
+	return fmt.Sprintf("time: +%s\n%s\nlatest: %s\nsettled: %t\ncompleted %d failed %d in progress %d deleting %d stale %d",
+		s.now.Sub(s.start), s.deadline(), latest, s.core.Settled(), c.Completed, c.Failed, c.InProgress, s.core.Deleting(), s.core.Stale())
+}
+
+func (s *script) history() string {
+	var b strings.Builder
+	for _, st := range s.core.History() {
+		fmt.Fprintln(&b, st)
+		for _, sub := range st.Subtasks {
+			if sub.Acked {
+				fmt.Fprintf(&b, "  %s acked after %s, %dB\n", sub.Task, sub.Latency, sub.Metrics.StateBytes)
+			}
+		}
+	}
+	return b.String()
+}
+
+func (s *script) metadata() string {
+	var b strings.Builder
+	m := s.core.Latest().Metadata
+	fmt.Fprintf(&b, "%s %s %d epoch %d at +%s\n", m.Job, m.Kind, m.ID, m.Epoch, m.Timestamp.Sub(s.start))
+	for _, v := range m.Vertices {
+		for _, sub := range v.Subtasks {
+			fmt.Fprintf(&b, "%s of %d: subtask %d from %s\n", v.Vertex, v.Parallelism, sub.Subtask, sub.Operators[0].Operator)
+		}
+	}
+	return b.String()
+}
+
+// word is the i-th argument without a value.
+func word(d *datadriven.TestData, i int) string {
+	for _, a := range d.CmdArgs {
+		if len(a.Vals) > 0 {
+			continue
+		}
+		if i == 0 {
+			return a.Key
+		}
+		i--
+	}
+	return ""
+}
+
+func value(d *datadriven.TestData, key, def string) string {
+	if a, ok := d.Arg(key); ok && len(a.Vals) == 1 {
+		return a.Vals[0]
+	}
+	return def
+}
+
+func number(t *testing.T, d *datadriven.TestData, key string, def int) int {
+	n, err := strconv.Atoi(value(d, key, strconv.Itoa(def)))
+	if err != nil {
+		d.Fatalf(t, "%s: %v", key, err)
+	}
+	return n
+}
+
+func duration(t *testing.T, d *datadriven.TestData, key string, def time.Duration) time.Duration {
+	v, err := time.ParseDuration(value(d, key, def.String()))
+	if err != nil {
+		d.Fatalf(t, "%s: %v", key, err)
+	}
+	return v
+}
+
+func id(t *testing.T, d *datadriven.TestData, i int) checkpoint.ID {
+	n, err := strconv.Atoi(word(d, i))
+	if err != nil {
+		d.Fatalf(t, "checkpoint id: %v", err)
+	}
+	return checkpoint.ID(n)
+}
+
+// attempt parses "map[0]#1".
+func attempt(t *testing.T, d *datadriven.TestData, s string) job.AttemptID {
+	vertex, rest, _ := strings.Cut(s, "[")
+	var subtask, n int
+	if _, err := fmt.Sscanf(rest, "%d]#%d", &subtask, &n); err != nil {
+		d.Fatalf(t, "attempt %q: %v", s, err)
+	}
+	return job.AttemptID{Job: testJob, Task: job.TaskID{Vertex: job.VertexID(vertex), Subtask: subtask}, Attempt: n}
+}
