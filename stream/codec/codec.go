@@ -37,7 +37,7 @@ type builtin[T any] struct {
 // For returns the built-in codec of T, or an error that names the field and the type that has no encoding.
 func For[T any]() (Codec[T], error) {
 	t := reflect.TypeFor[T]()
-	n, err := typeNode(t)
+	n, err := typeNode(t, codecRemedy)
 	if err != nil {
 		return nil, fmt.Errorf("codec of %s: %w", t, err)
 	}

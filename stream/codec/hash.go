@@ -14,7 +14,7 @@ import (
 // Keys are integers, strings, bools, and arrays and structs of such.
 func Hash[K comparable]() (func(K) uint64, error) {
 	t := reflect.TypeFor[K]()
-	n, err := typeNode(t)
+	n, err := typeNode(t, keyRemedy)
 	if err != nil {
 		return nil, fmt.Errorf("key of type %s: %w", t, err)
 	}

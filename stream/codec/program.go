@@ -27,8 +27,11 @@ type more struct {
 	skip     *node        // skip: what to skip
 }
 
-// encodeProgram appends the instructions that encode a value of type n at the offset.
+// encodeProgram appends the instructions that encode a value of type n at the offset. What takes no bytes has none.
 func encodeProgram(ops []op, n *node, offset uintptr, path string) []op {
+	if n.minSize() == 0 {
+		return ops
+	}
 	o := op{kind: n.kind, offset: offset, path: path}
 	switch n.kind {
 	case kindStruct:
@@ -74,7 +77,7 @@ func decodeProgram(ops []op, w, t *node, offset uintptr, path string) ([]op, err
 		return append(ops, o), nil
 	}
 	if w.kind != t.kind || w.name != t.name || w.len != t.len {
-		return nil, fmt.Errorf("%s: %s cannot become %s: give the new field another name, or %s", path, w, t, remedy)
+		return nil, fmt.Errorf("%s: %s cannot become %s: give the new field another name, or %s", path, w, t, codecRemedy)
 	}
 	switch t.kind {
 	case kindStruct:
@@ -89,6 +92,9 @@ func decodeProgram(ops []op, w, t *node, offset uintptr, path string) ([]op, err
 		if err := o.decodeElements(w, t); err != nil {
 			return nil, err
 		}
+	}
+	if w.minSize() == 0 {
+		return ops, nil
 	}
 	return append(ops, o), nil
 }
@@ -129,12 +135,15 @@ func (o *op) decodeElements(w, t *node) error {
 		if o.more.key, err = decodeProgram(nil, w.key, t.key, 0, o.path+"[key]"); err != nil {
 			return err
 		}
+		if !keepsKeys(w.key, t.key) {
+			return fmt.Errorf("%s[key]: %s cannot become %s: different keys would be one", o.path, w.key, t.key)
+		}
 		o.more.minSize = min(o.more.minSize+w.key.minSize(), maxMinSize)
 	}
 	// Without this a few bytes could claim any amount of memory.
 	if t.kind == kindSlice && o.more.minSize == 0 && o.more.size > 0 {
 		return fmt.Errorf("%s: elements of type %s take memory but are written as nothing (%s): encode a field of them, or %s",
-			o.path, t.elem.typ, w.elem, remedy)
+			o.path, t.elem.typ, w.elem, codecRemedy)
 	}
 	return nil
 }

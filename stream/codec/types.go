@@ -13,14 +13,15 @@ import (
 )
 
 // typeNode describes the encoding of a Go type.
-func typeNode(t reflect.Type) (*node, error) {
-	w := &walk{}
+func typeNode(t reflect.Type, remedy string) (*node, error) {
+	w := &walk{remedy: remedy}
 	return w.node(t, t.String())
 }
 
 // walk goes through a type and remembers which types it is in.
 type walk struct {
-	in []reflect.Type
+	in     []reflect.Type
+	remedy string // what to do about a type that has no encoding
 }
 
 var (
@@ -30,12 +31,15 @@ var (
 	unmarshalerType = reflect.TypeFor[encoding.BinaryUnmarshaler]()
 )
 
-const remedy = "give a codec of your own"
+const (
+	codecRemedy = "give a codec of your own"
+	keyRemedy   = "keys are integers, strings, bools, and arrays and structs of such"
+)
 
 // node describes t, which was found at path. Types with methods to marshal themselves use them only where the structure cannot be encoded.
 func (w *walk) node(t reflect.Type, path string) (*node, error) {
 	if slices.Contains(w.in, t) {
-		return nil, fmt.Errorf("%s is recursive (%s holds itself): %s", path, t, remedy)
+		return nil, fmt.Errorf("%s is recursive (%s holds itself): %s", path, t, w.remedy)
 	}
 	w.in = append(w.in, t)
 	n, err := w.structure(t, path)
@@ -90,7 +94,7 @@ func (w *walk) structure(t reflect.Type, path string) (*node, error) {
 		n.key = key
 		return n, nil
 	}
-	return nil, fmt.Errorf("%s is of type %s, which has no encoding: %s", path, t, remedy)
+	return nil, fmt.Errorf("%s is of type %s, which has no encoding: %s", path, t, w.remedy)
 }
 
 func (w *walk) holder(k kind, t reflect.Type, path string) (*node, error) {
@@ -122,7 +126,7 @@ func (w *walk) structNode(t reflect.Type, path string) (*node, error) {
 			continue
 		}
 		if !f.IsExported() {
-			return nil, fmt.Errorf("%s is not exported: export it, tag it `weir:\"-\"` to leave it out, or %s", at, remedy)
+			return nil, fmt.Errorf("%s is not exported: export it, tag it `weir:\"-\"` to leave it out, or %s", at, w.remedy)
 		}
 		if !tagged {
 			name = f.Name
@@ -185,34 +189,4 @@ func marshalsItself(t reflect.Type) bool {
 		}
 	}
 	return true
-}
-
-// keyProblem says why n cannot be a key, or nil: two keys are one exactly when their encodings are equal. The hash of keys is stricter than the keys of a map in state.
-func (n *node) keyProblem(path string, hash bool) error {
-	switch n.kind {
-	case kindPointer, kindProto:
-		return fmt.Errorf("%s is a pointer, which cannot be a key: use what it points to", path)
-	case kindTime:
-		return fmt.Errorf("%s is a time, which cannot be a key (equal instants differ by their location): use its UnixNano", path)
-	case kindFloat32, kindFloat64:
-		if hash {
-			return fmt.Errorf("%s is a float, which cannot be a key (NaN is not equal to itself): use an integer or a string", path)
-		}
-	case kindBinary:
-		if hash {
-			return fmt.Errorf("%s is of type %s, which marshals itself and cannot be a key: use an integer or a string", path, n.name)
-		}
-	case kindArray:
-		return n.elem.keyProblem(path+"[]", hash)
-	case kindStruct:
-		if n.partial {
-			return fmt.Errorf("%s has a field tagged `weir:\"-\"` and cannot be a key: different keys would be one", path)
-		}
-		for _, f := range n.fields {
-			if err := f.node.keyProblem(path+"."+f.name, hash); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
