@@ -109,7 +109,7 @@ type Verdict int
 // The verdicts.
 const (
 	Kept       Verdict = iota + 1 // the state belongs to the checkpoint; the executor must not delete it
-	Duplicate                     // applied before; the executor must not delete anything
+	Duplicate                     // applied before, or too old to know; the executor must not delete anything
 	TooLate                       // the checkpoint is over without it; the executor deletes its files
 	Unknown                       // neither checkpoint nor attempt is known; the executor deletes its files
 	StaleEpoch                    // for another leader; the executor must not delete anything

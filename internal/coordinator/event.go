@@ -29,7 +29,8 @@ type Task struct {
 	Source  bool // it has no inputs: barriers are injected here
 }
 
-// TasksStopped: the job left that state; nothing may be triggered and everything pending is aborted.
+// TasksStopped: the job left that state; nothing may be triggered and everything pending is aborted, but for what is FINALIZING: see
+// Core.Settled. No reason means Suspended.
 type TasksStopped struct{ Reason Reason }
 
 // Tick: time has passed; the loop sends it when the deadline that the core reported is reached.
@@ -42,7 +43,7 @@ type TriggerRequested struct {
 	Directory string // of a savepoint
 }
 
-// EndOfDataReached: all tasks have reached their end of input; the final checkpoint may be triggered.
+// EndOfDataReached: all tasks have reached their end of input; the final checkpoint may be triggered. TasksStopped forgets it.
 type EndOfDataReached struct{}
 
 // LocationReady answers InitLocation.
@@ -96,7 +97,8 @@ type NotifyConfirmed struct {
 	ID      checkpoint.ID
 }
 
-// Closed: the job is terminal; DeleteAll says whether its retained checkpoints go with it.
+// Closed: the job is terminal; DeleteAll says whether its retained checkpoints go with it. The loop goes on with answers until the core is
+// Settled and nothing is Deleting.
 type Closed struct{ DeleteAll bool }
 
 func (TasksRunning) event()     {}

@@ -19,10 +19,10 @@ import (
 //
 //	new [interval=10s] [pause=0s] [timeout=1m] [retained=1] [tolerable=0] [first=1] [restored=N] [restored-savepoint=N] [restored-foreign=N]
 //	running [attempt=1] [random=0]      stop [REASON]          tick +DURATION (time passes, then a Tick)   wait +DURATION (no Tick)
-//	trigger [savepoint=DIR]             final                  location ID [error=TEXT]
+//	trigger [savepoint=DIR]             final                  location ID [dir=DIR] [error=TEXT]
 //	ack TASK ID [epoch=1] [bytes=100]   ack-all ID [attempt=1] decline TASK ID [REASON] [epoch=1]          trigger-failed TASK ID
 //	written ID [error=TEXT]             discarded ID [error=TEXT]
-//	confirm TASK ID                     close [delete]
+//	confirm TASK ID                     confirm-all ID [attempt=1]                                         close [delete]
 //	state                               history                metadata (of the latest completed checkpoint)
 func TestTranscripts(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
@@ -148,6 +148,12 @@ func (s *script) events(t *testing.T, d *datadriven.TestData) []Event {
 			out = append(out, s.ack(t, d, task.Attempt, id(t, d, 0)))
 		}
 		return out
+	case "confirm-all":
+		var out []Event
+		for _, task := range tasksOf(testGraph(), number(t, d, "attempt", 1)) {
+			out = append(out, NotifyConfirmed{Attempt: task.Attempt, ID: id(t, d, 0)})
+		}
+		return out
 	default:
 		return []Event{s.taskEvent(t, d)}
 	}
@@ -178,7 +184,7 @@ func answer(t *testing.T, d *datadriven.TestData) Event {
 		if text != "" {
 			return LocationReady{ID: n, Err: text}
 		}
-		return LocationReady{ID: n, Dir: fmt.Sprintf("/cp/chk-%d", n)}
+		return LocationReady{ID: n, Dir: value(d, "dir", fmt.Sprintf("/cp/chk-%d", n))}
 	case "written":
 		return MetadataWritten{ID: n, Err: text}
 	}

@@ -1,0 +1,464 @@
+package coordinator_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/weirstream/weir/internal/checkpoint"
+	. "github.com/weirstream/weir/internal/coordinator"
+	"github.com/weirstream/weir/internal/job"
+)
+
+// TestProperty_RandomEvents drives the core with a loop, tasks and a storage that lose, repeat and reorder what they may, and checks after
+// every step what must always hold; then the faults stop and a checkpoint must complete. A failing seed is replayed with -run '/seed=N$'.
+func TestProperty_RandomEvents(t *testing.T) {
+	seeds, steps := uint64(300), 400
+	if testing.Short() {
+		seeds = 30
+	}
+	for seed := range seeds {
+		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
+			w := newWorld(seed)
+			for range steps {
+				w.disturb()
+				if w.err != nil {
+					t.Fatalf("%v\n%s", w.err, w.tail())
+				}
+			}
+			w.heal()
+			if w.err != nil {
+				t.Fatalf("%v\n%s", w.err, w.tail())
+			}
+		})
+	}
+}
+
+// world is everything around the core: its loop with storage work in flight, tasks, and what was promised to whom.
+type world struct {
+	rng     *rand.Rand
+	core    *Core
+	options job.CheckpointOptions
+	now     time.Time
+	log     []string
+	err     error
+
+	attempt int  // of the running tasks; 0: none run
+	started int  // executions so far
+	healed  bool // no faults any more
+	closed  bool
+
+	inbox []Event // what may be delivered at any time, in any order
+
+	begun     map[checkpoint.ID]bool
+	kinds     map[checkpoint.ID]checkpoint.Kind
+	lastBegun checkpoint.ID
+	ended     map[checkpoint.ID]string
+	durable   map[checkpoint.ID]bool // metadata is on disk
+	deleted   map[checkpoint.ID]bool
+	writing   map[checkpoint.ID]bool
+	kept      map[checkpoint.ID]map[job.AttemptID]bool // acks that were answered KEPT
+	acks      map[RequestID]Ack
+	asked     map[RequestID]bool
+	replied   map[RequestID]bool
+	request   RequestID
+	completed []checkpoint.ID
+	finals    int
+}
+
+func newWorld(seed uint64) *world {
+	rng := rand.New(rand.NewPCG(seed, 1))
+	w := &world{
+		rng: rng, now: time.UnixMilli(1_700_000_000_000),
+		begun: map[checkpoint.ID]bool{}, kinds: map[checkpoint.ID]checkpoint.Kind{}, ended: map[checkpoint.ID]string{},
+		durable: map[checkpoint.ID]bool{}, deleted: map[checkpoint.ID]bool{}, writing: map[checkpoint.ID]bool{},
+		kept: map[checkpoint.ID]map[job.AttemptID]bool{}, acks: map[RequestID]Ack{},
+		asked: map[RequestID]bool{}, replied: map[RequestID]bool{},
+	}
+	w.options = job.CheckpointOptions{
+		Interval: time.Duration(1+rng.IntN(20)) * 100 * time.Millisecond,
+		MinPause: time.Duration(rng.IntN(3)) * 200 * time.Millisecond,
+		Timeout:  time.Duration(1+rng.IntN(30)) * 100 * time.Millisecond,
+		Retained: 1 + rng.IntN(3), TolerableFailures: rng.IntN(3),
+	}
+	w.core = New(Config{Job: testJob, Graph: testGraph(), Epoch: 1, Options: w.options, History: 1 + rng.IntN(20)})
+	return w
+}
+
+func (w *world) fail(format string, args ...any) {
+	w.err = errors.Join(w.err, fmt.Errorf(format, args...))
+}
+
+func (w *world) tail() string {
+	out := ""
+	for _, l := range w.log[max(0, len(w.log)-60):] {
+		out += l + "\n"
+	}
+	return out
+}
+
+// disturb does one random thing.
+func (w *world) disturb() {
+	switch n := w.rng.IntN(100); {
+	case n < 45:
+		w.deliver(w.rng.IntN(4) == 0)
+	case n < 65:
+		w.pass()
+	case n < 75:
+		w.ask()
+	case n < 80:
+		w.garbage()
+	case n < 84 && w.attempt > 0:
+		w.stop()
+	case n < 86 && w.attempt > 0:
+		w.step(EndOfDataReached{})
+	default:
+		w.start()
+	}
+}
+
+// deliver takes a random message out of the inbox; storage answers are never lost or repeated, the network's may be.
+func (w *world) deliver(faulty bool) {
+	if len(w.inbox) == 0 {
+		return
+	}
+	i := w.rng.IntN(len(w.inbox))
+	ev := w.inbox[i]
+	switch ev.(type) {
+	case Ack, NotifyConfirmed, Decline, TriggerFailed:
+		if faulty && w.rng.IntN(2) == 0 { // repeated later
+			w.step(ev)
+			return
+		}
+		w.inbox = append(w.inbox[:i], w.inbox[i+1:]...)
+		if faulty {
+			return // lost
+		}
+	default:
+		w.inbox = append(w.inbox[:i], w.inbox[i+1:]...)
+	}
+	w.step(w.applyStorage(ev))
+}
+
+// applyStorage does what the storage was asked to when its answer is due.
+func (w *world) applyStorage(ev Event) Event {
+	switch ev := ev.(type) {
+	case MetadataWritten:
+		delete(w.writing, ev.ID)
+		w.durable[ev.ID] = ev.Err == ""
+	case Discarded:
+		w.deleted[ev.ID] = ev.Err == ""
+	}
+	return ev
+}
+
+// pass lets time go by, mostly to the next deadline.
+func (w *world) pass() {
+	w.now = w.now.Add(time.Duration(w.rng.IntN(100)) * time.Millisecond)
+	if at, ok := w.core.Deadline(); ok && w.rng.IntN(3) > 0 && at.After(w.now) {
+		w.now = at
+	}
+	w.step(Tick{})
+	if at, ok := w.core.Deadline(); ok && !at.After(w.now) {
+		w.fail("after a Tick the deadline %s is not in the future of %s: the loop would spin", at, w.now)
+	}
+}
+
+func (w *world) ask() {
+	w.request++
+	w.asked[w.request] = true
+	ev := TriggerRequested{Request: w.request, Kind: checkpoint.Checkpoint}
+	if w.rng.IntN(2) == 0 {
+		ev.Kind = checkpoint.Savepoint
+		ev.Directory = []string{"", "/sp"}[w.rng.IntN(2)]
+	}
+	w.step(ev)
+}
+
+func (w *world) start() {
+	if w.attempt > 0 || w.closed || !w.core.Settled() { // the rule of the loop
+		return
+	}
+	if l := w.core.Latest(); l != nil && w.deleted[l.Metadata.ID] {
+		w.fail("restore from %d, which is deleted", l.Metadata.ID)
+	}
+	w.started++
+	w.attempt = w.started
+	w.step(TasksRunning{Tasks: tasksOf(testGraph(), w.attempt), Random: w.rng.Float64()})
+}
+
+func (w *world) stop() {
+	w.attempt = 0
+	w.step(TasksStopped{Reason: TaskFailure})
+}
+
+// garbage is what a confused or malicious peer could send.
+func (w *world) garbage() {
+	id := checkpoint.ID(w.rng.IntN(int(w.lastBegun) + 3))
+	a := job.AttemptID{Job: testJob, Task: testGraph().Tasks()[w.rng.IntN(3)], Attempt: w.rng.IntN(w.started + 2)}
+	if w.attempt > 0 && a.Attempt == w.attempt {
+		a.Attempt++ // the running attempts are honest
+	}
+	w.request++
+	events := []Event{
+		Ack{Request: w.request, Epoch: 1, Attempt: a, ID: id},
+		Ack{Request: w.request, Epoch: 2, Attempt: a, ID: id},
+		Decline{Epoch: 1, Attempt: a, ID: id, Reason: "NONSENSE"},
+		TriggerFailed{ID: id, Attempt: a},
+		NotifyConfirmed{Attempt: a, ID: id},
+		TasksRunning{}, Tick{}, nil,
+	}
+	ev := events[w.rng.IntN(len(events))]
+	if _, ok := ev.(TasksRunning); ok && w.attempt > 0 {
+		return // it is a stop as well
+	}
+	w.step(ev)
+}
+
+func (w *world) step(ev Event) {
+	w.log = append(w.log, fmt.Sprintf("%s %v", w.now.Format("05.000"), ev))
+	if a, ok := ev.(Ack); ok {
+		w.acks[a.Request] = a
+	}
+	effects := w.core.Step(w.now, ev)
+	fails := false
+	for _, e := range effects {
+		w.log = append(w.log, "         -> "+e.String())
+		w.observe(e)
+		_, isFail := e.(FailJob)
+		fails = fails || isFail
+	}
+	w.check()
+	if fails && w.attempt > 0 {
+		w.stop()
+	}
+}
+
+// observe plays the loop, and checks each effect against what was before.
+func (w *world) observe(e Effect) {
+	switch e := e.(type) {
+	case InitLocation:
+		w.begin(e)
+	case SendTrigger:
+		w.trigger(e)
+	case AckReply:
+		w.verdict(e)
+	case WriteMetadata:
+		w.write(e)
+	case SendNotifyComplete:
+		w.notify(e)
+	case Discard:
+		if l := w.core.Latest(); l != nil && l.Metadata.ID == e.ID {
+			w.fail("the latest checkpoint %d is discarded", e.ID)
+		}
+		if w.writing[e.ID] {
+			w.fail("checkpoint %d is discarded while its metadata is being written", e.ID)
+		}
+		w.inbox = append(w.inbox, Discarded{ID: e.ID, Err: w.maybe("busy")})
+	case Reply:
+		if !w.asked[e.Request] || w.replied[e.Request] {
+			w.fail("request %d was answered twice or never asked", e.Request)
+		}
+		w.replied[e.Request] = true
+		if e.Reason == None && (w.ended[e.ID] != "completed" || !w.durable[e.ID]) {
+			w.fail("success of %d before it completed", e.ID)
+		}
+	case Completed:
+		w.end(e.ID, "completed")
+		if !w.durable[e.ID] {
+			w.fail("checkpoint %d completed but its metadata is not durable", e.ID)
+		}
+		w.completed = append(w.completed, e.ID)
+		if e.Final {
+			w.finals++
+		}
+	case Aborted:
+		w.end(e.ID, "aborted")
+	}
+}
+
+func (w *world) begin(e InitLocation) {
+	if w.attempt == 0 {
+		w.fail("checkpoint %d triggered while no task runs", e.ID)
+	}
+	if e.ID <= w.lastBegun {
+		w.fail("I2: id %d after %d", e.ID, w.lastBegun)
+	}
+	w.lastBegun, w.begun[e.ID], w.kinds[e.ID] = e.ID, true, e.Kind
+	w.kept[e.ID] = map[job.AttemptID]bool{}
+	if open := len(w.begun) - len(w.ended); open > 1 {
+		w.fail("%d checkpoints are pending, 1 may be", open)
+	}
+	w.inbox = append(w.inbox, LocationReady{ID: e.ID, Dir: fmt.Sprintf("/cp/chk-%d", e.ID), Err: w.maybe("disk full")})
+}
+
+// trigger has every task of the running execution answer: with an ack, rarely otherwise.
+func (w *world) trigger(e SendTrigger) {
+	if w.ended[e.ID] != "" {
+		w.fail("barrier for %d, which is over", e.ID)
+	}
+	for _, task := range tasksOf(testGraph(), w.attempt) {
+		w.request++
+		fate := w.rng.IntN(40)
+		if w.healed {
+			fate = 39
+		}
+		switch fate {
+		case 0:
+			w.inbox = append(w.inbox, Decline{Epoch: 1, Attempt: task.Attempt, ID: e.ID, Reason: AsyncException})
+		case 1:
+			w.inbox = append(w.inbox, TriggerFailed{ID: e.ID, Attempt: task.Attempt, Err: "unreachable"})
+		default:
+			w.inbox = append(w.inbox, Ack{
+				Request: w.request, Epoch: 1, Attempt: task.Attempt, ID: e.ID,
+				State: checkpoint.SubtaskState{Operators: []checkpoint.OperatorState{{Operator: task.Attempt.String()}}},
+			})
+		}
+	}
+}
+
+// verdict checks that no executor is told to delete what a checkpoint refers to or may come to refer to.
+func (w *world) verdict(e AckReply) {
+	a := w.acks[e.Request]
+	switch e.Verdict {
+	case Kept:
+		if w.kept[a.ID][a.Attempt] {
+			w.fail("%s of %d was kept twice", a.Attempt, a.ID)
+		}
+		w.kept[a.ID][a.Attempt] = true
+	case TooLate, Unknown:
+		if w.kept[a.ID][a.Attempt] && w.ended[a.ID] != "aborted" {
+			w.fail("%s is told to delete its part of %d, which is not aborted", a.Attempt, a.ID)
+		}
+	}
+}
+
+// write checks that metadata refers to acknowledged state of one execution, all of it and nothing else.
+func (w *world) write(e WriteMetadata) {
+	w.writing[e.ID] = true
+	n := 0
+	for _, v := range e.Metadata.Vertices {
+		for i, sub := range v.Subtasks {
+			n++
+			if sub.Subtask != i {
+				w.fail("metadata of %d: subtask %d of %s at place %d", e.ID, sub.Subtask, v.Vertex, i)
+			}
+			a := job.AttemptID{Job: testJob, Task: job.TaskID{Vertex: v.Vertex, Subtask: i}, Attempt: w.attempt}
+			if !w.kept[e.ID][a] || sub.Operators[0].Operator != a.String() {
+				w.fail("metadata of %d refers to state of %s that was not acknowledged", e.ID, a)
+			}
+		}
+	}
+	if n != len(testGraph().Tasks()) {
+		w.fail("metadata of %d has %d subtasks", e.ID, n)
+	}
+	w.inbox = append(w.inbox, MetadataWritten{ID: e.ID, Err: w.maybe("connection reset")})
+}
+
+func (w *world) notify(e SendNotifyComplete) {
+	if !w.durable[e.ID] || w.ended[e.ID] != "completed" || w.kinds[e.ID] != checkpoint.Checkpoint {
+		w.fail("I7: completion of %d notified, which is not a durable completed checkpoint", e.ID)
+	}
+	for _, a := range e.Attempts {
+		if a.Attempt != w.attempt {
+			w.fail("%s notified, which does not run", a)
+		}
+		w.inbox = append(w.inbox, NotifyConfirmed{Attempt: a, ID: e.ID})
+	}
+}
+
+func (w *world) end(id checkpoint.ID, how string) {
+	if w.ended[id] != "" || !w.begun[id] {
+		w.fail("I1: checkpoint %d %s after it %s", id, how, w.ended[id])
+	}
+	w.ended[id] = how
+}
+
+func (w *world) maybe(text string) string {
+	if !w.healed && w.rng.IntN(15) == 0 {
+		return text
+	}
+	return ""
+}
+
+// check compares the views of the core with what was seen from outside.
+func (w *world) check() {
+	c := w.core.Counts()
+	if c.InProgress != len(w.begun)-len(w.ended) || c.Completed != len(w.completed) || c.Completed+c.Failed != len(w.ended) {
+		w.fail("counts are %+v; %d begun, %d ended, %d completed", c, len(w.begun), len(w.ended), len(w.completed))
+	}
+	want := checkpoint.ID(0)
+	for _, id := range w.completed {
+		if w.kinds[id] == checkpoint.Checkpoint {
+			want = max(want, id)
+		}
+	}
+	got := checkpoint.ID(0)
+	if l := w.core.Latest(); l != nil {
+		got = l.Metadata.ID
+	}
+	if got != want && !w.closed {
+		w.fail("latest is %d, want %d", got, want)
+	}
+	if w.core.Settled() != (len(w.writing) == 0) {
+		w.fail("settled is %t with %d writes in flight", w.core.Settled(), len(w.writing))
+	}
+}
+
+// heal stops the faults: everything is delivered, time goes on, and a checkpoint must complete within timeout + interval + pause.
+func (w *world) heal() {
+	w.healed = true
+	w.quiesce()
+	before, limit := len(w.completed), w.now.Add(w.options.Timeout+w.options.Interval+w.options.MinPause)
+	for w.now.Before(limit) && w.err == nil {
+		w.start() // at first, and after a failure that a lost ack of before led to
+		at, ok := w.core.Deadline()
+		if !ok {
+			break
+		}
+		w.now = at
+		w.step(Tick{})
+		w.quiesce()
+	}
+	// After a completed final checkpoint there is none to come.
+	if len(w.completed) == before && w.finals == 0 && w.err == nil {
+		w.fail("I6: no checkpoint completed after the faults stopped")
+	}
+	w.closed = true
+	w.attempt = 0
+	w.step(Closed{DeleteAll: true})
+	w.quiesce()
+	for r := range w.asked {
+		if !w.replied[r] {
+			w.fail("request %d was never answered", r)
+		}
+	}
+	if !w.core.Settled() || w.core.Deleting() != 0 || w.core.Counts().InProgress != 0 {
+		w.fail("work is left after the end")
+	}
+	if l := w.core.Latest(); l != nil {
+		w.fail("checkpoint %d outlives its job", l.Metadata.ID)
+	}
+	if at, ok := w.core.Deadline(); ok {
+		w.fail("a closed coordinator wants a tick at %s", at)
+	}
+}
+
+// quiesce delivers all that is in flight in order, turning errors into successes.
+func (w *world) quiesce() {
+	for len(w.inbox) > 0 && w.err == nil {
+		ev := w.inbox[0]
+		w.inbox = w.inbox[1:]
+		switch e := ev.(type) {
+		case LocationReady:
+			e.Err = ""
+			ev = e
+		case MetadataWritten:
+			e.Err = ""
+			ev = e
+		}
+		w.step(w.applyStorage(ev))
+	}
+}
