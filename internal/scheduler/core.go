@@ -149,7 +149,7 @@ func (c *Core) Deadline() (time.Time, bool) {
 			return c.cancel.giveUp, true
 		}
 		return c.cancel.again, true
-	case c.liveTasks() == 0 && c.state == job.Restarting && c.slots != slotsAsked:
+	case c.state == job.Restarting && c.slots != slotsAsked:
 		return c.restarts.at, true
 	}
 	return time.Time{}, false
