@@ -1,0 +1,155 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"path"
+	"strings"
+	"time"
+)
+
+// What callers decide on.
+var (
+	ErrNotFound = errors.New("no such file")
+	ErrExists   = errors.New("file exists already")
+	ErrTooLarge = errors.New("file is too large")
+)
+
+// Mode says what WriteFile does when the file exists.
+type Mode int
+
+// The modes.
+const (
+	Replace    Mode = iota + 1
+	CreateOnly      // give ErrExists and leave the file alone; of several at once exactly one succeeds
+)
+
+// Info describes a file.
+type Info struct {
+	Path    string
+	Size    int64
+	ModTime time.Time
+}
+
+// Storage is a tree of files. Names are slash-separated and relative to the root; see CheckPath. Directories come into being with the
+// files in them, durably too. Only files have a size, can be opened and are listed: a directory counts as ErrNotFound there.
+type Storage interface {
+	// Create begins a file, which nobody sees before Commit.
+	Create(ctx context.Context, name string) (Writer, error)
+	// WriteFile publishes a whole file in one step.
+	WriteFile(ctx context.Context, name string, data []byte, mode Mode) error
+	// Open opens a file for reading, or gives ErrNotFound.
+	Open(ctx context.Context, name string) (File, error)
+	// ReadFile returns the content of a file of at most limit bytes; it gives ErrTooLarge for a longer one.
+	ReadFile(ctx context.Context, name string, limit int64) ([]byte, error)
+	// Stat describes a file, or gives ErrNotFound.
+	Stat(ctx context.Context, name string) (Info, error)
+	// List describes all files below the directory dir, at any depth, sorted by path; "" is the root. A directory that does not exist is empty.
+	List(ctx context.Context, dir string) ([]Info, error)
+	// MkdirAll makes a directory with its parents.
+	MkdirAll(ctx context.Context, dir string) error
+	// Remove removes a file; it is not an error if there is none.
+	Remove(ctx context.Context, name string) error
+	// RemoveAll removes a directory with all that is in it, unfinished files too; it is not an error if there is none.
+	RemoveAll(ctx context.Context, dir string) error
+}
+
+// Writer is a file that is not there yet. It is for one goroutine.
+type Writer interface {
+	io.Writer
+	// Commit makes the file visible and durable, in the place of an older one. It fails if a Write has failed.
+	Commit() error
+	// Abort forgets the file. It does nothing after Commit, so that it can be deferred.
+	Abort()
+}
+
+// File is an open file; it can be read also when it is replaced or removed meanwhile.
+type File interface {
+	io.ReaderAt
+	io.Closer
+	Size() int64
+}
+
+// maxPathBytes and maxNameBytes are what common file systems allow; longer names are refused before anything is touched.
+const (
+	maxPathBytes = 2048
+	maxNameBytes = 255
+)
+
+// tempPrefix marks files that are being written; no name may have it.
+const tempPrefix = ".tmp~"
+
+// CheckPath reports why name cannot be the path of a file: it must be relative, without empty, "." and ".." elements, valid UTF-8,
+// without zero bytes and backslashes, and no longer than file systems allow.
+func CheckPath(name string) error {
+	if name == "." || !fs.ValidPath(name) || strings.ContainsAny(name, "\\\x00") {
+		return fmt.Errorf("storage path %q is not a clean relative path", name)
+	}
+	if len(name) > maxPathBytes {
+		return fmt.Errorf("storage path of %d bytes, at most %d are possible", len(name), maxPathBytes)
+	}
+	for element := range strings.SplitSeq(name, "/") {
+		if len(element) > maxNameBytes {
+			return fmt.Errorf("storage path has a name of %d bytes, at most %d are possible: %q", len(element), maxNameBytes, element)
+		}
+		if strings.HasPrefix(element, tempPrefix) {
+			return fmt.Errorf("storage path %q has a name that is kept for unfinished files", name)
+		}
+	}
+	return nil
+}
+
+// Open opens the storage at a directory path or a file:// URL. It makes the directory, and checks that files can be written there, so
+// that a wrong setting shows when the process starts and not at the first checkpoint.
+func Open(location string) (Storage, error) {
+	dir, err := directory(location)
+	if err != nil {
+		return nil, err
+	}
+	return NewLocal(dir)
+}
+
+// directory finds the directory that location means.
+func directory(location string) (string, error) {
+	if location == "" {
+		return "", errors.New("no checkpoint directory is given; name a directory or a file:// URL")
+	}
+	scheme, _, isURL := strings.Cut(location, "://")
+	if !isURL {
+		return location, nil
+	}
+	switch scheme {
+	case "s3":
+		return "", fmt.Errorf("checkpoint directory %s: s3 storage is not built in yet; name a directory or a file:// URL", location)
+	case "file":
+	default:
+		return "", fmt.Errorf("checkpoint directory %s: unknown scheme %q; name a directory or a file:// URL", location, scheme)
+	}
+	u, err := url.Parse(location)
+	if err != nil {
+		return "", fmt.Errorf("checkpoint directory %s is not a URL: %w", location, err)
+	}
+	if u.Host != "" && u.Host != "localhost" || u.Path == "" || u.RawQuery != "" || u.Fragment != "" {
+		return "", fmt.Errorf("checkpoint directory %s is not of the form file:///absolute/path", location)
+	}
+	return u.Path, nil
+}
+
+// metadataFile is the file without which a directory is no checkpoint; package checkpoint gives it its name.
+const metadataFile = "_metadata"
+
+// DiscardCheckpoint deletes the checkpoint in dir. The metadata goes first and durably, so that at no time there is a checkpoint that
+// refers to files that are gone. It can be called again after an error, and for a checkpoint that was never completed.
+func DiscardCheckpoint(ctx context.Context, s Storage, dir string) error {
+	if err := s.Remove(ctx, path.Join(dir, metadataFile)); err != nil {
+		return fmt.Errorf("discard checkpoint %s: %w", dir, err)
+	}
+	if err := s.RemoveAll(ctx, dir); err != nil {
+		return fmt.Errorf("discard checkpoint %s: %w", dir, err)
+	}
+	return nil
+}
