@@ -18,21 +18,20 @@
 // A core that is told of a new execution all the same aborts such a checkpoint when its write has answered. The loop answers every
 // InitLocation, WriteMetadata and Discard exactly once; with an Err when the storage did not answer in time.
 //
-//	event              effects
-//	TasksRunning       none; the periodic timer is armed
-//	Tick               Aborted of expired ones; InitLocation; SendNotifyComplete again
-//	TriggerRequested   InitLocation, or Reply when it is refused, or none while it waits
-//	EndOfDataReached   InitLocation of the final checkpoint, or none while it waits
-//	LocationReady      SendTrigger to the sources; Discard if the checkpoint is over; Aborted if it failed
-//	Ack                AckReply; after the last one WriteMetadata
-//	Decline            Aborted, SendNotifyAborted, Discard, Reply, FailJob when too many failed in a row
-//	TriggerFailed      the same
-//	MetadataWritten    Completed, Reply, SendNotifyComplete, Discard of subsumed ones; or as Decline
-//	TasksStopped       Aborted, Discard, Reply for all but FINALIZING ones
-//	NotifyConfirmed    none
-//	Discarded          InitLocation when it was deletions that were waited for
-//	Closed             as TasksStopped; Discard of retained ones if asked
-//	anything else      none; counted by Stale
+//	event                   effects
+//	TasksRunning            none; the periodic timer is armed
+//	Tick                    Aborted of expired ones; InitLocation; SendNotifyComplete again
+//	TriggerRequested        InitLocation, or Reply when it is refused, or none while it waits
+//	EndOfDataReached        InitLocation of the final checkpoint, or none while it waits
+//	LocationReady           SendTrigger to the sources; Discard if the checkpoint is over; Aborted if it failed
+//	Ack                     AckReply; after the last one WriteMetadata
+//	Decline, TriggerFailed  Aborted, SendNotifyAborted, Discard, Reply, FailJob when too many failed in a row
+//	MetadataWritten         Completed, Reply, SendNotifyComplete, Discard of subsumed ones; or as Decline
+//	TasksStopped            Aborted, Discard, Reply for all but FINALIZING ones
+//	NotifyConfirmed         none; that task is not told again
+//	Discarded               InitLocation when it was deletions that were waited for
+//	Closed                  as TasksStopped; Discard of retained ones if asked
+//	anything else           none; counted by Stale
 //
 // Goroutines: none.
 //
