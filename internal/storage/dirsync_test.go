@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 )
 
 // recorded is a storage whose syncs of directories are written down instead of done.
@@ -103,47 +104,48 @@ func TestDirSyncs_FailedSync_IsReportedAndTriedAgain(t *testing.T) {
 
 // While one sync runs, all that ask for another one share it, because only a sync that begins later covers their names.
 func TestDirSyncs_ThoseThatWaitShareOneSync(t *testing.T) {
-	const waiting = 10
-	begun, release := make(chan int, waiting), make(chan struct{})
-	calls := 0
-	d := newDirSyncs(func(string) error {
-		calls++
-		begun <- calls
-		<-release
-		if calls == 2 {
-			return errors.New("second")
+	synctest.Test(t, func(t *testing.T) {
+		broken := errors.New("input/output error")
+		release := make(chan error)
+		calls := 0
+		d := newDirSyncs(func(string) error {
+			calls++
+			return <-release
+		})
+		results := make(chan error, 20)
+		ask := func(n int) {
+			for range n {
+				go func() { results <- d.sync("d") }()
+			}
+			synctest.Wait()
 		}
-		return nil
+		want := func(what string, begun, n int, want error) {
+			t.Helper()
+			synctest.Wait()
+			if calls != begun || len(results) != n {
+				t.Fatalf("%s: %d syncs have begun, %d callers have returned; want %d and %d", what, calls, len(results), begun, n)
+			}
+			for range n {
+				if err := <-results; err != want {
+					t.Errorf("%s: a caller got %v, want %v", what, err, want)
+				}
+			}
+		}
+		ask(1)
+		ask(10)
+		want("one runs, ten wait", 1, 0, nil)
+		release <- nil
+		want("the first has ended", 2, 1, nil)
+		ask(3)
+		want("the second covers nobody who came later", 2, 0, nil)
+		release <- broken
+		want("the second has failed for all of its callers", 3, 10, broken)
+		release <- nil
+		want("the third has ended", 3, 3, nil)
+		if len(d.mu.running)+len(d.mu.pending) > 0 {
+			t.Error("syncs that have ended are remembered")
+		}
 	})
-	first := make(chan error)
-	go func() { first <- d.sync("d") }()
-	<-begun
-	results := make(chan error, waiting)
-	var joined sync.WaitGroup
-	for range waiting {
-		joined.Go(func() { results <- d.sync("d") })
-	}
-	// One of them is in the map as pending from the moment it waits; the others find it there however late they come, until it begins.
-	release <- struct{}{}
-	if err := <-first; err != nil {
-		t.Error(err)
-	}
-	<-begun
-	close(release)
-	joined.Wait()
-	close(results)
-	failed := 0
-	for err := range results {
-		if err != nil {
-			failed++
-		}
-	}
-	if failed == 0 || calls > waiting+1 {
-		t.Errorf("%d callers got the error of the second sync, %d syncs were made", failed, calls)
-	}
-	if len(d.mu.running)+len(d.mu.pending) > 0 {
-		t.Error("calls that have ended are remembered")
-	}
 }
 
 func TestDirSyncs_MemoryOfKnownDirectoriesIsBounded(t *testing.T) {
