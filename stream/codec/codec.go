@@ -101,16 +101,17 @@ func (b *builtin[T]) Decode(src []byte) (v T, rest []byte, err error) {
 // Schema implements Codec.
 func (b *builtin[T]) Schema() string { return b.schema }
 
-// decodeAll appends n values to dst. All their strings are parts of one string: a single allocation for the batch.
+// decodeAll appends n values to dst, which has room for them. All their strings are parts of one string: a single allocation for the batch.
 func (b *builtin[T]) decodeAll(src []byte, n int, dst []T) ([]T, []byte, error) {
 	in := input{src: src, text: string(src)}
 	pos := 0
+	old := len(dst)
+	dst = dst[:old+n]
+	clear(dst[old:]) // decoding fills zero values, and the spare capacity of dst may have old ones
 	for i := range n {
-		var zero T
-		dst = append(dst, zero) // dst may have spare capacity with old values in it
-		next, err := decodeValue(b.decode, in, pos, unsafe.Pointer(&dst[len(dst)-1]))
+		next, err := decodeValue(b.decode, in, pos, unsafe.Pointer(&dst[old+i]))
 		if err != nil {
-			return dst, src, fmt.Errorf("value %d of %d: %w", i+1, n, err)
+			return dst[:old], src, fmt.Errorf("value %d of %d: %w", i+1, n, err)
 		}
 		pos = next
 	}
@@ -134,11 +135,7 @@ func DecodeAll[T any](c Codec[T], src []byte, n int, dst []T) ([]T, []byte, erro
 	old := len(dst)
 	dst = slices.Grow(dst, n)
 	if b != nil {
-		out, rest, err := b.decodeAll(src, n, dst)
-		if err != nil {
-			return out[:old], src, err
-		}
-		return out, rest, nil
+		return b.decodeAll(src, n, dst)
 	}
 	rest := src
 	for i := range n {

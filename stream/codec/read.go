@@ -22,17 +22,33 @@ func uvarint(src []byte, pos int) (uint64, int) {
 	return longUvarint(src, pos)
 }
 
-func longUvarint(src []byte, pos int) (uint64, int) {
-	u, n := binary.Uvarint(src[pos:])
-	if n <= 0 {
-		return 0, n - 1
+func longUvarint(src []byte, pos int) (u uint64, next int) {
+	for shift := 0; pos < len(src); shift += 7 {
+		b := src[pos]
+		pos++
+		if b < 0x80 {
+			if shift == 63 && b > 1 {
+				return 0, overlong
+			}
+			return u | uint64(b)<<shift, pos
+		}
+		if shift == 63 {
+			return 0, overlong
+		}
+		u |= uint64(b&0x7f) << shift
 	}
-	return u, pos + n
+	return 0, short
 }
+
+// What uvarint gives instead of a position.
+const (
+	short    = -1
+	overlong = -2
+)
 
 // varintError is the fault for which uvarint gave this negative position.
 func varintError(next int) error {
-	if next == -1 {
+	if next == short {
 		return errors.New("truncated varint")
 	}
 	return errors.New("varint of more than 64 bits")
