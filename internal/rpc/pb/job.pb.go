@@ -1065,6 +1065,7 @@ type TriggerSavepointResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	CheckpointId  int64                  `protobuf:"varint,1,opt,name=checkpoint_id,json=checkpointId,proto3" json:"checkpoint_id,omitempty"`
 	Path          string                 `protobuf:"bytes,2,opt,name=path,proto3" json:"path,omitempty"`
+	DurationUs    int64                  `protobuf:"varint,3,opt,name=duration_us,json=durationUs,proto3" json:"duration_us,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1111,6 +1112,13 @@ func (x *TriggerSavepointResponse) GetPath() string {
 		return x.Path
 	}
 	return ""
+}
+
+func (x *TriggerSavepointResponse) GetDurationUs() int64 {
+	if x != nil {
+		return x.DurationUs
+	}
+	return 0
 }
 
 type ListCheckpointsRequest struct {
@@ -1772,10 +1780,12 @@ const file_weir_v1_job_proto_rawDesc = "" +
 	"\x17TriggerSavepointRequest\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\tR\x05jobId\x12!\n" +
 	"\fleader_epoch\x18\x02 \x01(\x04R\vleaderEpoch\x12\x1c\n" +
-	"\tdirectory\x18\x03 \x01(\tR\tdirectory\"S\n" +
+	"\tdirectory\x18\x03 \x01(\tR\tdirectory\"t\n" +
 	"\x18TriggerSavepointResponse\x12#\n" +
 	"\rcheckpoint_id\x18\x01 \x01(\x03R\fcheckpointId\x12\x12\n" +
-	"\x04path\x18\x02 \x01(\tR\x04path\"/\n" +
+	"\x04path\x18\x02 \x01(\tR\x04path\x12\x1f\n" +
+	"\vduration_us\x18\x03 \x01(\x03R\n" +
+	"durationUs\"/\n" +
 	"\x16ListCheckpointsRequest\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\tR\x05jobId\"W\n" +
 	"\x17ListCheckpointsResponse\x12<\n" +

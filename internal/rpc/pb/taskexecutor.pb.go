@@ -135,7 +135,9 @@ type DeployTasksRequest struct {
 	Placements []*TaskPlacement `protobuf:"bytes,5,rep,name=placements,proto3" json:"placements,omitempty"`
 	// The tasks that this executor runs.
 	Tasks []*TaskDeployment `protobuf:"bytes,6,rep,name=tasks,proto3" json:"tasks,omitempty"`
-	// The job's directory under the checkpoint directory.
+	// Nobody reads it: every path that a task needs travels with the task's restore.
+	//
+	// Deprecated: Marked as deprecated in weir/v1/taskexecutor.proto.
 	CheckpointDir string `protobuf:"bytes,7,opt,name=checkpoint_dir,json=checkpointDir,proto3" json:"checkpoint_dir,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -213,6 +215,7 @@ func (x *DeployTasksRequest) GetTasks() []*TaskDeployment {
 	return nil
 }
 
+// Deprecated: Marked as deprecated in weir/v1/taskexecutor.proto.
 func (x *DeployTasksRequest) GetCheckpointDir() string {
 	if x != nil {
 		return x.CheckpointDir
@@ -289,7 +292,9 @@ type TaskDeployment struct {
 	// See SubtaskState.ended.
 	Ended bool `protobuf:"varint,4,opt,name=ended,proto3" json:"ended,omitempty"`
 	// Indexes into the vertex's splits; only on a fresh start of a source.
-	Splits        []int32 `protobuf:"varint,5,rep,packed,name=splits,proto3" json:"splits,omitempty"`
+	Splits []int32 `protobuf:"varint,5,rep,packed,name=splits,proto3" json:"splits,omitempty"`
+	// What the handle paths of the restore are relative to.
+	RestoreDir    string `protobuf:"bytes,6,opt,name=restore_dir,json=restoreDir,proto3" json:"restore_dir,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -359,13 +364,22 @@ func (x *TaskDeployment) GetSplits() []int32 {
 	return nil
 }
 
+func (x *TaskDeployment) GetRestoreDir() string {
+	if x != nil {
+		return x.RestoreDir
+	}
+	return ""
+}
+
 // OperatorRestore is what one operator of one subtask gets at restore: handles of one or more old subtasks.
 type OperatorRestore struct {
 	state      protoimpl.MessageState `protogen:"open.v1"`
 	OperatorId string                 `protobuf:"bytes,1,opt,name=operator_id,json=operatorId,proto3" json:"operator_id,omitempty"`
 	Items      []*ItemsHandle         `protobuf:"bytes,2,rep,name=items,proto3" json:"items,omitempty"`
 	Keyed      []*KeyedHandle         `protobuf:"bytes,3,rep,name=keyed,proto3" json:"keyed,omitempty"`
-	// What handle paths are relative to.
+	// Nobody reads it: it is the same for all operators, see TaskDeployment.restore_dir.
+	//
+	// Deprecated: Marked as deprecated in weir/v1/taskexecutor.proto.
 	BaseDir       string `protobuf:"bytes,4,opt,name=base_dir,json=baseDir,proto3" json:"base_dir,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -422,6 +436,7 @@ func (x *OperatorRestore) GetKeyed() []*KeyedHandle {
 	return nil
 }
 
+// Deprecated: Marked as deprecated in weir/v1/taskexecutor.proto.
 func (x *OperatorRestore) GetBaseDir() string {
 	if x != nil {
 		return x.BaseDir
@@ -570,7 +585,9 @@ type TriggerCheckpointRequest struct {
 	TimestampMs int64        `protobuf:"varint,3,opt,name=timestamp_ms,json=timestampMs,proto3" json:"timestamp_ms,omitempty"`
 	Attempts    []*AttemptId `protobuf:"bytes,4,rep,name=attempts,proto3" json:"attempts,omitempty"`
 	// The last checkpoint of a job all of whose tasks have reached their end of input.
-	Final         bool `protobuf:"varint,5,opt,name=final,proto3" json:"final,omitempty"`
+	Final bool `protobuf:"varint,5,opt,name=final,proto3" json:"final,omitempty"`
+	// Where the tasks put their state files, as a storage path.
+	Directory     string `protobuf:"bytes,6,opt,name=directory,proto3" json:"directory,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -638,6 +655,13 @@ func (x *TriggerCheckpointRequest) GetFinal() bool {
 		return x.Final
 	}
 	return false
+}
+
+func (x *TriggerCheckpointRequest) GetDirectory() string {
+	if x != nil {
+		return x.Directory
+	}
+	return ""
 }
 
 type TriggerCheckpointResponse struct {
@@ -915,7 +939,7 @@ const file_weir_v1_taskexecutor_proto_rawDesc = "" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"7\n" +
 	"\x0fPlanJobResponse\x12$\n" +
-	"\x05graph\x18\x01 \x01(\v2\x0e.weir.v1.GraphR\x05graph\"\xb1\x02\n" +
+	"\x05graph\x18\x01 \x01(\v2\x0e.weir.v1.GraphR\x05graph\"\xb5\x02\n" +
 	"\x12DeployTasksRequest\x12!\n" +
 	"\fleader_epoch\x18\x01 \x01(\x04R\vleaderEpoch\x12\x15\n" +
 	"\x06job_id\x18\x02 \x01(\tR\x05jobId\x12$\n" +
@@ -924,37 +948,40 @@ const file_weir_v1_taskexecutor_proto_rawDesc = "" +
 	"\n" +
 	"placements\x18\x05 \x03(\v2\x16.weir.v1.TaskPlacementR\n" +
 	"placements\x12-\n" +
-	"\x05tasks\x18\x06 \x03(\v2\x17.weir.v1.TaskDeploymentR\x05tasks\x12%\n" +
-	"\x0echeckpoint_dir\x18\a \x01(\tR\rcheckpointDir\"x\n" +
+	"\x05tasks\x18\x06 \x03(\v2\x17.weir.v1.TaskDeploymentR\x05tasks\x12)\n" +
+	"\x0echeckpoint_dir\x18\a \x01(\tB\x02\x18\x01R\rcheckpointDir\"x\n" +
 	"\rTaskPlacement\x12,\n" +
 	"\aattempt\x18\x01 \x01(\v2\x12.weir.v1.AttemptIdR\aattempt\x12\x1f\n" +
 	"\vexecutor_id\x18\x02 \x01(\tR\n" +
 	"executorId\x12\x18\n" +
-	"\aaddress\x18\x03 \x01(\tR\aaddress\"\xd6\x01\n" +
+	"\aaddress\x18\x03 \x01(\tR\aaddress\"\xf7\x01\n" +
 	"\x0eTaskDeployment\x12,\n" +
 	"\aattempt\x18\x01 \x01(\v2\x12.weir.v1.AttemptIdR\aattempt\x124\n" +
 	"\x16restored_checkpoint_id\x18\x02 \x01(\x03R\x14restoredCheckpointId\x122\n" +
 	"\arestore\x18\x03 \x03(\v2\x18.weir.v1.OperatorRestoreR\arestore\x12\x14\n" +
 	"\x05ended\x18\x04 \x01(\bR\x05ended\x12\x16\n" +
-	"\x06splits\x18\x05 \x03(\x05R\x06splits\"\xa5\x01\n" +
+	"\x06splits\x18\x05 \x03(\x05R\x06splits\x12\x1f\n" +
+	"\vrestore_dir\x18\x06 \x01(\tR\n" +
+	"restoreDir\"\xa9\x01\n" +
 	"\x0fOperatorRestore\x12\x1f\n" +
 	"\voperator_id\x18\x01 \x01(\tR\n" +
 	"operatorId\x12*\n" +
 	"\x05items\x18\x02 \x03(\v2\x14.weir.v1.ItemsHandleR\x05items\x12*\n" +
-	"\x05keyed\x18\x03 \x03(\v2\x14.weir.v1.KeyedHandleR\x05keyed\x12\x19\n" +
-	"\bbase_dir\x18\x04 \x01(\tR\abaseDir\"\x15\n" +
+	"\x05keyed\x18\x03 \x03(\v2\x14.weir.v1.KeyedHandleR\x05keyed\x12\x1d\n" +
+	"\bbase_dir\x18\x04 \x01(\tB\x02\x18\x01R\abaseDir\"\x15\n" +
 	"\x13DeployTasksResponse\"g\n" +
 	"\x12CancelTasksRequest\x12!\n" +
 	"\fleader_epoch\x18\x01 \x01(\x04R\vleaderEpoch\x12.\n" +
 	"\battempts\x18\x02 \x03(\v2\x12.weir.v1.AttemptIdR\battempts\"T\n" +
 	"\x13CancelTasksResponse\x12=\n" +
-	"\x10unknown_attempts\x18\x01 \x03(\v2\x12.weir.v1.AttemptIdR\x0funknownAttempts\"\xcb\x01\n" +
+	"\x10unknown_attempts\x18\x01 \x03(\v2\x12.weir.v1.AttemptIdR\x0funknownAttempts\"\xe9\x01\n" +
 	"\x18TriggerCheckpointRequest\x12!\n" +
 	"\fleader_epoch\x18\x01 \x01(\x04R\vleaderEpoch\x12#\n" +
 	"\rcheckpoint_id\x18\x02 \x01(\x03R\fcheckpointId\x12!\n" +
 	"\ftimestamp_ms\x18\x03 \x01(\x03R\vtimestampMs\x12.\n" +
 	"\battempts\x18\x04 \x03(\v2\x12.weir.v1.AttemptIdR\battempts\x12\x14\n" +
-	"\x05final\x18\x05 \x01(\bR\x05final\"Z\n" +
+	"\x05final\x18\x05 \x01(\bR\x05final\x12\x1c\n" +
+	"\tdirectory\x18\x06 \x01(\tR\tdirectory\"Z\n" +
 	"\x19TriggerCheckpointResponse\x12=\n" +
 	"\x10unknown_attempts\x18\x01 \x03(\v2\x12.weir.v1.AttemptIdR\x0funknownAttempts\"\x99\x01\n" +
 	"\x1fNotifyCheckpointCompleteRequest\x12!\n" +

@@ -1,0 +1,137 @@
+package rpc
+
+import (
+	"errors"
+	"time"
+
+	"github.com/weirstream/weir/internal/checkpoint"
+	"github.com/weirstream/weir/internal/gateway"
+	"github.com/weirstream/weir/internal/job"
+	"github.com/weirstream/weir/internal/rpc/pb"
+)
+
+// Statuses are shown to people, by builds that may be older than the one that made them: their decoders take what they do not know as UNKNOWN.
+
+func encodeSubmission(r gateway.Submission) *pb.SubmitJobRequest {
+	return &pb.SubmitJobRequest{JobName: r.JobName, Params: r.Params, Options: encodeOptions(r.Options), RestorePath: r.RestorePath}
+}
+
+func decodeSubmission(p *pb.SubmitJobRequest) (gateway.Submission, error) {
+	r := gateway.Submission{
+		JobName: p.GetJobName(), Params: p.GetParams(), Options: decodeOptions(p.GetOptions()), RestorePath: p.GetRestorePath(),
+	}
+	if r.JobName == "" {
+		return r, errors.New("no job name")
+	}
+	return r, nil
+}
+
+func encodeJobStatus(s gateway.JobStatus) *pb.JobStatus {
+	p := &pb.JobStatus{
+		JobId: string(s.ID), JobName: s.Name, State: encodeEnum[pb.JobState](s.State), Detail: encodeText(s.Detail),
+		SubmittedMs: encodeTime(s.Submitted), EndedMs: encodeTime(s.Ended), Restarts: encodeInt(s.Restarts),
+		Vertices:             each(s.Vertices, encodeVertexStatus),
+		CheckpointsCompleted: int64(s.Completed), CheckpointsFailed: int64(s.Failed),
+		LeaderEpoch: uint64(s.Epoch), Fingerprint: s.Fingerprint,
+	}
+	if s.Last != nil {
+		p.LastCheckpoint = encodeCheckpointStatus(*s.Last)
+	}
+	return p
+}
+
+func decodeJobStatus(p *pb.JobStatus) gateway.JobStatus {
+	s := gateway.JobStatus{
+		ID: job.ID(p.GetJobId()), Name: p.GetJobName(), State: showEnum[job.State](p.GetState(), pb.JobState_name), Detail: p.GetDetail(),
+		Submitted: decodeTime(p.GetSubmittedMs()), Ended: decodeTime(p.GetEndedMs()), Restarts: int(p.GetRestarts()),
+		Vertices:  each(p.GetVertices(), decodeVertexStatus),
+		Completed: int(p.GetCheckpointsCompleted()), Failed: int(p.GetCheckpointsFailed()),
+		Epoch: job.LeaderEpoch(p.GetLeaderEpoch()), Fingerprint: p.GetFingerprint(),
+	}
+	if p.GetLastCheckpoint() != nil {
+		last := decodeCheckpointStatus(p.LastCheckpoint)
+		s.Last = &last
+	}
+	return s
+}
+
+func encodeVertexStatus(s gateway.VertexStatus) *pb.VertexStatus {
+	return &pb.VertexStatus{
+		VertexId: string(s.ID), Name: s.Name, Parallelism: encodeInt(s.Parallelism), Tasks: each(s.Tasks, encodeTaskStatus),
+	}
+}
+
+func decodeVertexStatus(p *pb.VertexStatus) gateway.VertexStatus {
+	return gateway.VertexStatus{
+		ID: job.VertexID(p.GetVertexId()), Name: p.GetName(), Parallelism: int(p.GetParallelism()), Tasks: each(p.GetTasks(), decodeTaskStatus),
+	}
+}
+
+func encodeTaskStatus(s gateway.TaskStatus) *pb.TaskStatus {
+	return &pb.TaskStatus{
+		Attempt: encodeAttempt(s.Attempt), State: encodeEnum[pb.TaskState](s.State), ExecutorId: string(s.Executor),
+		Failure: encodeText(s.Failure), RecordsIn: s.RecordsIn, RecordsOut: s.RecordsOut,
+	}
+}
+
+func decodeTaskStatus(p *pb.TaskStatus) gateway.TaskStatus {
+	return gateway.TaskStatus{
+		Attempt: showAttempt(p.GetAttempt()), State: showEnum[job.TaskState](p.GetState(), pb.TaskState_name),
+		Executor: job.ExecutorID(p.GetExecutorId()), Failure: p.GetFailure(), RecordsIn: p.GetRecordsIn(), RecordsOut: p.GetRecordsOut(),
+	}
+}
+
+func encodeJobEvent(e gateway.JobEvent) *pb.JobEvent {
+	return &pb.JobEvent{TimestampMs: encodeTime(e.Time), Text: encodeText(e.Text)}
+}
+
+func decodeJobEvent(p *pb.JobEvent) gateway.JobEvent {
+	return gateway.JobEvent{Time: decodeTime(p.GetTimestampMs()), Text: p.GetText()}
+}
+
+func encodeCheckpointStatus(s gateway.CheckpointStatus) *pb.CheckpointSummary {
+	return &pb.CheckpointSummary{
+		CheckpointId: int64(s.ID), Kind: encodeEnum[pb.CheckpointKind](s.Kind), State: encodeEnum[pb.CheckpointState](s.State),
+		TriggeredMs: encodeTime(s.Triggered), DurationUs: encodeDuration(s.Duration, time.Microsecond), StateBytes: s.StateBytes,
+		Path: s.Path, Failure: encodeText(s.Failure), Tasks: encodeInt(s.Tasks), Acknowledged: encodeInt(s.Acknowledged),
+		Restored: s.Restored, Discarded: s.Discarded,
+	}
+}
+
+func decodeCheckpointStatus(p *pb.CheckpointSummary) gateway.CheckpointStatus {
+	return gateway.CheckpointStatus{
+		ID: checkpoint.ID(p.GetCheckpointId()), Kind: showEnum[checkpoint.Kind](p.GetKind(), pb.CheckpointKind_name),
+		State:     showEnum[gateway.CheckpointState](p.GetState(), pb.CheckpointState_name),
+		Triggered: decodeTime(p.GetTriggeredMs()), Duration: decodeDuration(p.GetDurationUs(), time.Microsecond), StateBytes: p.GetStateBytes(),
+		Path: p.GetPath(), Failure: p.GetFailure(), Tasks: int(p.GetTasks()), Acknowledged: int(p.GetAcknowledged()),
+		Restored: p.GetRestored(), Discarded: p.GetDiscarded(),
+	}
+}
+
+func encodeSubtaskCheckpoint(s gateway.SubtaskCheckpoint) *pb.SubtaskCheckpointStatus {
+	return &pb.SubtaskCheckpointStatus{
+		VertexId: string(s.Task.Vertex), Subtask: encodeInt(s.Task.Subtask), Acknowledged: s.Acknowledged,
+		AckUs: encodeDuration(s.Latency, time.Microsecond), Metrics: encodeMetrics(s.Metrics),
+	}
+}
+
+func decodeSubtaskCheckpoint(p *pb.SubtaskCheckpointStatus) gateway.SubtaskCheckpoint {
+	return gateway.SubtaskCheckpoint{
+		Task:         job.TaskID{Vertex: job.VertexID(p.GetVertexId()), Subtask: int(p.GetSubtask())},
+		Acknowledged: p.GetAcknowledged(), Latency: decodeDuration(p.GetAckUs(), time.Microsecond), Metrics: decodeMetrics(p.GetMetrics()),
+	}
+}
+
+func encodeExecutorStatus(s gateway.ExecutorStatus) *pb.TaskExecutorStatus {
+	return &pb.TaskExecutorStatus{
+		ExecutorId: string(s.ID), Address: s.Address, Slots: encodeInt(s.Slots), FreeSlots: encodeInt(s.FreeSlots), Jobs: s.Jobs,
+		RegisteredMs: encodeTime(s.Registered), LastHeartbeatMs: encodeTime(s.Heartbeat), Version: s.Version,
+	}
+}
+
+func decodeExecutorStatus(p *pb.TaskExecutorStatus) gateway.ExecutorStatus {
+	return gateway.ExecutorStatus{
+		ID: job.ExecutorID(p.GetExecutorId()), Address: p.GetAddress(), Slots: int(p.GetSlots()), FreeSlots: int(p.GetFreeSlots()),
+		Jobs: p.GetJobs(), Registered: decodeTime(p.GetRegisteredMs()), Heartbeat: decodeTime(p.GetLastHeartbeatMs()), Version: p.GetVersion(),
+	}
+}
