@@ -18,10 +18,12 @@ type EdgeType interface {
 	Encode(dst []byte, b Batch) ([]byte, error)
 	// Decode reads a batch that Encode wrote. The batch does not alias src.
 	Decode(src []byte) (Batch, error)
+	// Schema describes the encoding of a record; both ends must agree on it.
+	Schema() string
 }
 
-// Batch is a batch of records of some type.
-type Batch interface{ Len() int }
+// Batch is a batch of records of some type; Len is their number.
+type Batch = interface{ Len() int }
 
 // RouterConfig says where the records of an edge go.
 type RouterConfig struct {
@@ -58,6 +60,8 @@ func newEdgeType[T any](j *Job, n *Node) *edgeType[T] {
 	}
 	return &edgeType[T]{codec: c}
 }
+
+func (e *edgeType[T]) Schema() string { return e.codec.Schema() }
 
 type batch[T any] struct {
 	times  []Timestamp

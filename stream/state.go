@@ -69,8 +69,9 @@ func (s *Value[K, V]) bind(index int, operator string) error {
 func (s *Value[K, V]) newTable(env *Env, keys codec.Codec[K], hash func(K) uint64) table[K] {
 	return &valueTable[K, V]{
 		name: s.id, keys: keys, values: s.codec, hash: hash,
-		rows:  state.NewTable[K, V](env.KeyGroups, env.MaxParallelism),
-		plain: codec.Plain[K]() && codec.Plain[V](),
+		rows:           state.NewTable[K, V](env.KeyGroups, env.MaxParallelism),
+		maxParallelism: env.MaxParallelism,
+		plain:          codec.Plain[K]() && codec.Plain[V](),
 	}
 }
 
@@ -95,6 +96,8 @@ type valueTable[K comparable, V any] struct {
 	rows   *state.Table[K, V]
 	plain  bool // a shallow copy of an entry is a deep one
 	hash   func(K) uint64
+
+	maxParallelism int
 }
 
 func (t *valueTable[K, V]) schema() StateSchema {
@@ -183,7 +186,7 @@ func (t *valueTable[K, V]) restore(group int, written StateSchema, data []byte) 
 			return nil, fmt.Errorf("decode value of key %v: %w", key, err)
 		}
 		hash := t.hash(key)
-		if got := job.KeyGroupOf(hash, t.rows.MaxParallelism()); got != group {
+		if got := job.KeyGroupOf(hash, t.maxParallelism); got != group {
 			return nil, fmt.Errorf("key %v is in key group %d, the checkpoint has it in %d", key, got, group)
 		}
 		t.rows.Put(hash, key, v)

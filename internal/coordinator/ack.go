@@ -11,10 +11,10 @@ func (c *Core) ack(ev Ack) {
 	}
 }
 
-func (c *Core) book(ev Ack) Verdict {
+func (c *Core) book(ev Ack) checkpoint.Verdict {
 	if ev.Epoch != c.cfg.Epoch {
 		c.stale++
-		return StaleEpoch
+		return checkpoint.StaleEpoch
 	}
 	p := c.lookup(ev.ID)
 	if p == nil {
@@ -23,33 +23,33 @@ func (c *Core) book(ev Ack) Verdict {
 	slot, ok := c.slot(p.exec, ev.Attempt)
 	if !ok || p.phase == locating {
 		c.stale++
-		return Unknown
+		return checkpoint.Unknown
 	}
 	if p.acked[slot] {
-		return Duplicate
+		return checkpoint.Duplicate
 	}
 	p.acked[slot] = true
 	p.states[slot] = ev.State
 	p.states[slot].Subtask = ev.Attempt.Task.Subtask
 	p.missing--
 	p.stats.ack(slot, c.now, ev.Metrics)
-	return Kept
+	return checkpoint.Kept
 }
 
 // late classifies an ack for a checkpoint that is not pending.
-func (c *Core) late(ev Ack) Verdict {
+func (c *Core) late(ev Ack) checkpoint.Verdict {
 	c.stale++
 	switch {
 	case ev.ID >= c.nextID: // never triggered
-		return Unknown
+		return checkpoint.Unknown
 	case !c.failures.aborted.has(ev.ID):
 		// It completed, and so every task had acknowledged; or it is too old to know, and nothing is deleted on a guess.
-		return Duplicate
+		return checkpoint.Duplicate
 	}
 	if _, ok := c.slot(c.exec, ev.Attempt); !ok {
-		return Unknown
+		return checkpoint.Unknown
 	}
-	return TooLate
+	return checkpoint.TooLate
 }
 
 // decline aborts a checkpoint with the reason of the task that could not take its snapshot.
@@ -65,8 +65,8 @@ func (c *Core) decline(ev Decline) {
 		return
 	}
 	reason := ev.Reason
-	if !reason.known() {
-		reason = Declined
+	if !known(reason) {
+		reason = checkpoint.Declined
 	}
 	c.abort(p, failure{reason: reason, message: ev.Attempt.String() + ": " + ev.Message, byTask: true})
 }

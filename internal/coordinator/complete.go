@@ -22,11 +22,11 @@ func (c *Core) metadataWritten(ev MetadataWritten) {
 	case p == nil || p.phase != finalizing:
 		c.stale++
 	case ev.Err != "":
-		c.abort(p, failure{reason: FinalizeFailure, message: "write the checkpoint metadata: " + ev.Err})
+		c.abort(p, failure{reason: checkpoint.FinalizeFailure, message: "write the checkpoint metadata: " + ev.Err})
 	case p.outdated && !p.savepoint():
-		c.abort(p, failure{reason: Suspended, message: "the tasks were restored from an older checkpoint before this one was durable"})
+		c.abort(p, failure{reason: checkpoint.Suspended, message: "the tasks were restored from an older checkpoint before this one was durable"})
 	case c.doomed && !p.savepoint():
-		c.abort(p, failure{reason: Shutdown, message: "the job has ended"})
+		c.abort(p, failure{reason: checkpoint.Shutdown, message: "the job has ended"})
 	default:
 		c.complete(p)
 	}
@@ -48,14 +48,14 @@ func (c *Core) complete(p *pending) {
 	subsumed := c.store.add(&checkpoint.Completed{Dir: p.dir, Metadata: p.meta}, c.cfg.Options.Retained)
 	for _, old := range slices.Clone(c.pending) {
 		if old.id < p.id && old.phase != finalizing && !old.savepoint() {
-			c.abort(old, failure{reason: Subsumed, message: "a newer checkpoint completed"})
+			c.abort(old, failure{reason: checkpoint.Subsumed, message: "a newer checkpoint completed"})
 		}
 	}
 	if c.exec != nil {
 		c.notifyComplete(p.id)
 		if p.final() {
 			c.exec.final.done = true
-			c.refuseAll(NotAllRunning, finishing)
+			c.refuseAll(checkpoint.NotAllRunning, finishing)
 		}
 	}
 	for _, old := range subsumed {

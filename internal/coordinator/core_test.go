@@ -53,7 +53,7 @@ func TestSubmit_FullQueue_RefusesTheNewRequest(t *testing.T) {
 	}
 	for _, kind := range []checkpoint.Kind{checkpoint.Checkpoint, checkpoint.Savepoint} {
 		out := c.Step(epoch0, TriggerRequested{Request: 5000, Kind: kind, Directory: "/sp"})
-		if len(out) != 1 || out[0].(Reply).Reason != TooManyRequests || out[0].(Reply).Request != 5000 {
+		if len(out) != 1 || out[0].(Reply).Reason != checkpoint.TooManyRequests || out[0].(Reply).Request != 5000 {
 			t.Errorf("%s into the full queue: %v", kind, out)
 		}
 	}
@@ -162,12 +162,14 @@ func TestLateAck_OfAForgottenCheckpoint_DeletesNothing(t *testing.T) {
 	for id := range checkpoint.ID(1000) {
 		abort(id + 1)
 	}
-	late := func() Verdict { return c.Step(epoch0, Ack{Epoch: 1, Attempt: a, ID: 1})[0].(AckReply).Verdict }
-	if v := late(); v != TooLate {
+	late := func() checkpoint.Verdict {
+		return c.Step(epoch0, Ack{Epoch: 1, Attempt: a, ID: 1})[0].(AckReply).Verdict
+	}
+	if v := late(); v != checkpoint.TooLate {
 		t.Errorf("one of the last 1000 aborted: %s", v)
 	}
 	abort(1001)
-	if v := late(); v != Duplicate {
+	if v := late(); v != checkpoint.Duplicate {
 		t.Errorf("older than the memory: %s; nothing may be deleted on a guess", v)
 	}
 }
@@ -234,11 +236,11 @@ func TestStrings_AreOneLineWithoutStateBytes(t *testing.T) {
 	}{
 		{Ack{Epoch: 2, Attempt: a, ID: 3, Request: 4, State: secret, Metrics: checkpoint.Metrics{StateBytes: 3 << 20}},
 			"Ack 3 src[0]#1 epoch=2 request=4 state=3.0MiB"},
-		{Decline{Epoch: 2, Attempt: a, ID: 3, Reason: Declined, Message: "two\nlines"}, `Decline 3 src[0]#1 epoch=2 reason=DECLINED message="two\nlines"`},
+		{Decline{Epoch: 2, Attempt: a, ID: 3, Reason: checkpoint.Declined, Message: "two\nlines"}, `Decline 3 src[0]#1 epoch=2 reason=DECLINED message="two\nlines"`},
 		{TriggerFailed{ID: 3, Attempt: a, Err: "x"}, `TriggerFailed 3 src[0]#1 error="x"`},
 		{TriggerRequested{Request: 1, Kind: checkpoint.Savepoint, Directory: "/sp"}, "TriggerRequested request=1 savepoint dir=/sp"},
 		{TasksRunning{Tasks: tasksOf(testGraph(), 1), Random: 0.25}, "TasksRunning tasks=3 sources=1 random=0.25"},
-		{TasksStopped{Reason: Suspended}, "TasksStopped reason=SUSPENDED"},
+		{TasksStopped{Reason: checkpoint.Suspended}, "TasksStopped reason=SUSPENDED"},
 		{LocationReady{ID: 1, Err: "x y"}, `LocationReady 1 error="x y"`},
 		{MetadataWritten{ID: 1}, "MetadataWritten 1"},
 		{Discarded{ID: 1, Err: "x"}, `Discarded 1 error="x"`},
@@ -251,7 +253,7 @@ func TestStrings_AreOneLineWithoutStateBytes(t *testing.T) {
 			"SendNotifyComplete 1 to v[0]#1 v[1]#1 v[2]#1 v[3]#1 v[4]#1 v[5]#1 v[6]#1 v[7]#1 and 12 more"},
 		{Completed{ID: 1, Kind: checkpoint.Checkpoint, Duration: time.Second, Bytes: 5 << 30}, "Completed 1 checkpoint duration=1s state=5.0GiB"},
 		{Completed{ID: 1, Kind: checkpoint.Checkpoint, Bytes: 1536, Final: true}, "Completed 1 checkpoint duration=0s state=1.5KiB final"},
-		{AckReply{Request: 1, Verdict: StaleEpoch}, "AckReply request=1 STALE_EPOCH"},
+		{AckReply{Request: 1, Verdict: checkpoint.StaleEpoch}, "AckReply request=1 STALE_EPOCH"},
 	} {
 		if got := c.value.String(); got != c.want || strings.Contains(got, "\n") || strings.Contains(got, "secret") {
 			t.Errorf("got  %s\nwant %s", got, c.want)
@@ -260,13 +262,13 @@ func TestStrings_AreOneLineWithoutStateBytes(t *testing.T) {
 }
 
 func TestReason_CountedAreThoseOfTheReference(t *testing.T) {
-	counted := map[Reason]bool{Expired: true, Declined: true, AsyncException: true, IOException: true, FinalizeFailure: true, AckTooLarge: true}
-	for _, r := range []Reason{
-		None, NotAllRunning, Suspended, Shutdown, Expired, Declined, TaskNotReady, TaskFailure, AsyncException, IOException, FinalizeFailure,
-		TriggerFailure, Subsumed, BarrierCanceled, TooManyRequests, AckTooLarge, SavepointDirNeeded, "SOMETHING_ELSE",
+	counted := map[checkpoint.Reason]bool{checkpoint.Expired: true, checkpoint.Declined: true, checkpoint.AsyncException: true, checkpoint.IOException: true, checkpoint.FinalizeFailure: true, checkpoint.AckTooLarge: true}
+	for _, r := range []checkpoint.Reason{
+		checkpoint.None, checkpoint.NotAllRunning, checkpoint.Suspended, checkpoint.Shutdown, checkpoint.Expired, checkpoint.Declined, checkpoint.TaskNotReady, checkpoint.TaskFailure, checkpoint.AsyncException, checkpoint.IOException, checkpoint.FinalizeFailure,
+		checkpoint.TriggerFailure, checkpoint.Subsumed, checkpoint.BarrierCanceled, checkpoint.TooManyRequests, checkpoint.AckTooLarge, checkpoint.SavepointDirNeeded, "SOMETHING_ELSE",
 	} {
-		if r.Counted() != counted[r] {
-			t.Errorf("%q counted: %t", r, r.Counted())
+		if Counted(r) != counted[r] {
+			t.Errorf("%q counted: %t", r, Counted(r))
 		}
 	}
 }

@@ -60,7 +60,7 @@ func (c *Core) submit(r request) {
 			if r.origin == endOfData {
 				c.exec.final.retryAt = c.now.Add(finalRetryDelay)
 			}
-			c.refuse(r, TooManyRequests, fmt.Sprintf("%d checkpoint requests are waiting already; try again later", maxRequests))
+			c.refuse(r, checkpoint.TooManyRequests, fmt.Sprintf("%d checkpoint requests are waiting already; try again later", maxRequests))
 			return
 		}
 		c.queue = c.queue[:n-1]
@@ -119,13 +119,13 @@ func (c *Core) triggerRequested(ev TriggerRequested) {
 	}
 	switch {
 	case c.closed:
-		c.refuse(r, Shutdown, "the job has ended")
+		c.refuse(r, checkpoint.Shutdown, "the job has ended")
 	case r.kind == checkpoint.Savepoint && r.directory == "":
-		c.refuse(r, SavepointDirNeeded, "a savepoint needs a directory: name one in the request or configure a default")
+		c.refuse(r, checkpoint.SavepointDirNeeded, "a savepoint needs a directory: name one in the request or configure a default")
 	case c.exec == nil:
-		c.refuse(r, NotAllRunning, "not all tasks of the job are running; try again when the job is RUNNING")
+		c.refuse(r, checkpoint.NotAllRunning, "not all tasks of the job are running; try again when the job is RUNNING")
 	case c.exec.final.done:
-		c.refuse(r, NotAllRunning, finishing)
+		c.refuse(r, checkpoint.NotAllRunning, finishing)
 	default:
 		c.submit(r)
 	}
@@ -134,14 +134,14 @@ func (c *Core) triggerRequested(ev TriggerRequested) {
 const finishing = "the job has taken its final checkpoint and is finishing"
 
 // refuse answers a request that never became a checkpoint.
-func (c *Core) refuse(r request, reason Reason, message string) {
+func (c *Core) refuse(r request, reason checkpoint.Reason, message string) {
 	if r.origin == user {
 		c.emit(Reply{Request: r.id, Reason: reason, Message: message})
 	}
 }
 
 // refuseAll empties the queue.
-func (c *Core) refuseAll(reason Reason, message string) {
+func (c *Core) refuseAll(reason checkpoint.Reason, message string) {
 	for _, r := range c.queue {
 		c.refuse(r, reason, message)
 	}

@@ -33,7 +33,7 @@ type SendTrigger struct {
 // AckReply answers an Ack after it was applied.
 type AckReply struct {
 	Request RequestID
-	Verdict Verdict
+	Verdict checkpoint.Verdict
 }
 
 // WriteMetadata: write _metadata durably into Dir, beside the loop; answer with MetadataWritten.
@@ -68,7 +68,7 @@ type Reply struct {
 	ID       checkpoint.ID
 	Dir      string
 	Duration time.Duration
-	Reason   Reason // none: it completed
+	Reason   checkpoint.Reason // none: it completed
 	Message  string
 }
 
@@ -84,7 +84,7 @@ type Completed struct {
 // Aborted: a checkpoint will never complete. For logs and statistics.
 type Aborted struct {
 	ID      checkpoint.ID
-	Reason  Reason
+	Reason  checkpoint.Reason
 	Message string
 }
 
@@ -102,39 +102,3 @@ func (Reply) effect()              {}
 func (Completed) effect()          {}
 func (Aborted) effect()            {}
 func (FailJob) effect()            {}
-
-// Verdict is what became of an ack.
-type Verdict int
-
-// The verdicts.
-const (
-	Kept       Verdict = iota + 1 // the state belongs to the checkpoint; the executor must not delete it
-	Duplicate                     // applied before, or too old to know; the executor must not delete anything
-	TooLate                       // the checkpoint is over without it; the executor deletes its files
-	Unknown                       // neither checkpoint nor attempt is known; the executor deletes its files
-	StaleEpoch                    // for another leader; the executor must not delete anything
-)
-
-// Reason is why a checkpoint did not complete: a closed list. The texts are the words on the wire.
-type Reason string
-
-// The reasons. Counted says which of them are failures of the job.
-const (
-	None               Reason = ""
-	NotAllRunning      Reason = "NOT_ALL_RUNNING"
-	Suspended          Reason = "SUSPENDED"
-	Shutdown           Reason = "SHUTDOWN"
-	Expired            Reason = "EXPIRED"
-	Declined           Reason = "DECLINED"
-	TaskNotReady       Reason = "TASK_NOT_READY"
-	TaskFailure        Reason = "TASK_FAILURE"
-	AsyncException     Reason = "ASYNC_EXCEPTION"
-	IOException        Reason = "IO_EXCEPTION"
-	FinalizeFailure    Reason = "FINALIZE_FAILURE"
-	TriggerFailure     Reason = "TRIGGER_FAILURE"
-	Subsumed           Reason = "SUBSUMED"
-	BarrierCanceled    Reason = "BARRIER_CANCELED"
-	TooManyRequests    Reason = "TOO_MANY_REQUESTS"
-	AckTooLarge        Reason = "ACK_TOO_LARGE"
-	SavepointDirNeeded Reason = "SAVEPOINT_DIR_NEEDED"
-)

@@ -31,7 +31,7 @@ type Task struct {
 
 // TasksStopped: the job left that state; nothing may be triggered and everything pending is aborted, but for what is FINALIZING: see
 // Core.Settled. No reason means Suspended.
-type TasksStopped struct{ Reason Reason }
+type TasksStopped struct{ Reason checkpoint.Reason }
 
 // Tick: time has passed; the loop sends it when the deadline that the core reported is reached.
 type Tick struct{}
@@ -75,7 +75,7 @@ type Decline struct {
 	Epoch   job.LeaderEpoch
 	Attempt job.AttemptID
 	ID      checkpoint.ID
-	Reason  Reason
+	Reason  checkpoint.Reason
 	Message string
 }
 

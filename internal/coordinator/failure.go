@@ -4,12 +4,13 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/weirstream/weir/internal/checkpoint"
 	"github.com/weirstream/weir/internal/job"
 )
 
 // failure is why a checkpoint is aborted.
 type failure struct {
-	reason  Reason
+	reason  checkpoint.Reason
 	message string
 	byTask  bool // a task said so
 }
@@ -22,17 +23,17 @@ type failures struct {
 
 // reasons is the closed list; true: counted as a failure of the job. The others have causes that end by themselves, that are counted
 // elsewhere, or that are nobody's fault.
-var reasons = map[Reason]bool{
-	NotAllRunning: false, Suspended: false, Shutdown: false,
-	Expired: true, Declined: true, AsyncException: true, IOException: true, FinalizeFailure: true, AckTooLarge: true,
-	TaskNotReady: false, TaskFailure: false, TriggerFailure: false, Subsumed: false, BarrierCanceled: false,
-	TooManyRequests: false, SavepointDirNeeded: false,
+var reasons = map[checkpoint.Reason]bool{
+	checkpoint.NotAllRunning: false, checkpoint.Suspended: false, checkpoint.Shutdown: false,
+	checkpoint.Expired: true, checkpoint.Declined: true, checkpoint.AsyncException: true, checkpoint.IOException: true, checkpoint.FinalizeFailure: true, checkpoint.AckTooLarge: true,
+	checkpoint.TaskNotReady: false, checkpoint.TaskFailure: false, checkpoint.TriggerFailure: false, checkpoint.Subsumed: false, checkpoint.BarrierCanceled: false,
+	checkpoint.TooManyRequests: false, checkpoint.SavepointDirNeeded: false,
 }
 
 // Counted reports whether a checkpoint that was aborted for this reason counts towards the failures that a job tolerates in a row.
-func (r Reason) Counted() bool { return reasons[r] }
+func Counted(r checkpoint.Reason) bool { return reasons[r] }
 
-func (r Reason) known() bool {
+func known(r checkpoint.Reason) bool {
 	_, ok := reasons[r]
 	return ok
 }
@@ -66,7 +67,7 @@ func (c *Core) abort(p *pending, f failure) {
 }
 
 // abortAll aborts all that cannot be durable yet.
-func (c *Core) abortAll(reason Reason, message string) {
+func (c *Core) abortAll(reason checkpoint.Reason, message string) {
 	for _, p := range slices.Clone(c.pending) {
 		if p.phase != finalizing {
 			c.abort(p, failure{reason: reason, message: message})
@@ -82,7 +83,7 @@ func (c *Core) forget(p *pending) {
 // late failure of an earlier one never hurts it. A savepoint that a task declined counts; one that expired or could not be written does
 // not: the job itself is well.
 func (c *Core) count(p *pending, f failure) {
-	if !f.reason.Counted() || (p.savepoint() && !f.byTask) {
+	if !Counted(f.reason) || (p.savepoint() && !f.byTask) {
 		return
 	}
 	c.failures.inARow++
@@ -96,8 +97,8 @@ func (c *Core) count(p *pending, f failure) {
 }
 
 // classOf is the class of a failure that ends an execution: what a task itself refuses is the task's, the rest is the surroundings'.
-func classOf(r Reason) job.FailureClass {
-	if r == Declined || r == AckTooLarge {
+func classOf(r checkpoint.Reason) job.FailureClass {
+	if r == checkpoint.Declined || r == checkpoint.AckTooLarge {
 		return job.FailureTask
 	}
 	return job.FailureInfrastructure

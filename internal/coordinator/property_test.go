@@ -191,7 +191,7 @@ func (w *world) start() {
 
 func (w *world) stop() {
 	w.attempt = 0
-	w.step(TasksStopped{Reason: TaskFailure})
+	w.step(TasksStopped{Reason: checkpoint.TaskFailure})
 }
 
 // garbage is what a confused or malicious peer could send.
@@ -262,7 +262,7 @@ func (w *world) observe(e Effect) {
 			w.fail("request %d was answered twice or never asked", e.Request)
 		}
 		w.replied[e.Request] = true
-		if e.Reason == None && (w.ended[e.ID] != "completed" || !w.durable[e.ID]) {
+		if e.Reason == checkpoint.None && (w.ended[e.ID] != "completed" || !w.durable[e.ID]) {
 			w.fail("success of %d before it completed", e.ID)
 		}
 	case Completed:
@@ -307,7 +307,7 @@ func (w *world) trigger(e SendTrigger) {
 		}
 		switch fate {
 		case 0:
-			w.inbox = append(w.inbox, Decline{Epoch: 1, Attempt: task.Attempt, ID: e.ID, Reason: AsyncException})
+			w.inbox = append(w.inbox, Decline{Epoch: 1, Attempt: task.Attempt, ID: e.ID, Reason: checkpoint.AsyncException})
 		case 1:
 			w.inbox = append(w.inbox, TriggerFailed{ID: e.ID, Attempt: task.Attempt, Err: "unreachable"})
 		default:
@@ -323,12 +323,12 @@ func (w *world) trigger(e SendTrigger) {
 func (w *world) verdict(e AckReply) {
 	a := w.acks[e.Request]
 	switch e.Verdict {
-	case Kept:
+	case checkpoint.Kept:
 		if w.kept[a.ID][a.Attempt] {
 			w.fail("%s of %d was kept twice", a.Attempt, a.ID)
 		}
 		w.kept[a.ID][a.Attempt] = true
-	case TooLate, Unknown:
+	case checkpoint.TooLate, checkpoint.Unknown:
 		if w.kept[a.ID][a.Attempt] && w.ended[a.ID] != "aborted" {
 			w.fail("%s is told to delete its part of %d, which is not aborted", a.Attempt, a.ID)
 		}

@@ -1,6 +1,10 @@
 package coordinator
 
-import "time"
+import (
+	"time"
+
+	"github.com/weirstream/weir/internal/checkpoint"
+)
 
 // tasksRunning lets triggering start: the first periodic checkpoint falls at random between min pause and interval, so that the jobs of
 // one master do not all fire together.
@@ -10,7 +14,7 @@ func (c *Core) tasksRunning(ev TasksRunning) {
 		return
 	}
 	if c.exec != nil {
-		c.stop(Suspended, "the tasks were started anew")
+		c.stop(checkpoint.Suspended, "the tasks were started anew")
 	}
 	exec := c.newExecution(ev.Tasks)
 	if exec == nil {
@@ -35,13 +39,13 @@ func (c *Core) tasksStopped(ev TasksStopped) {
 		return
 	}
 	reason := ev.Reason
-	if reason == None {
-		reason = Suspended
+	if reason == checkpoint.None {
+		reason = checkpoint.Suspended
 	}
 	c.stop(reason, "the tasks of the job stopped running")
 }
 
-func (c *Core) stop(reason Reason, message string) {
+func (c *Core) stop(reason checkpoint.Reason, message string) {
 	c.exec = nil
 	c.abortAll(reason, message)
 	c.refuseAll(reason, message)
@@ -54,7 +58,7 @@ func (c *Core) close(ev Closed) {
 		return
 	}
 	c.closed, c.doomed = true, ev.DeleteAll
-	c.stop(Shutdown, "the job has ended")
+	c.stop(checkpoint.Shutdown, "the job has ended")
 	if c.doomed {
 		for _, old := range c.store.clear() {
 			c.discard(old.Metadata.ID, old.Dir)

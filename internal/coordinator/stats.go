@@ -32,8 +32,8 @@ type Stats struct {
 	Dir       string
 	Tasks     int
 	Acked     int
-	Subtasks  []SubtaskStats // in graph order; nil when the checkpoint is too old for details
-	Reason    Reason         // of an aborted one
+	Subtasks  []SubtaskStats    // in graph order; nil when the checkpoint is too old for details
+	Reason    checkpoint.Reason // of an aborted one
 	Failure   string
 	Discarded bool // its files are deleted
 }

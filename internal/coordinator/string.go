@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/weirstream/weir/internal/checkpoint"
 	"github.com/weirstream/weir/internal/job"
 )
 
@@ -117,7 +118,7 @@ func (e Reply) String() string {
 	if e.ID != 0 {
 		s += fmt.Sprintf(" checkpoint=%d", e.ID)
 	}
-	if e.Reason == None {
+	if e.Reason == checkpoint.None {
 		return s + fmt.Sprintf(" dir=%s duration=%s", e.Dir, e.Duration)
 	}
 	return line(s, "reason=", string(e.Reason), "message=", quote(e.Message))
@@ -140,23 +141,6 @@ func (e Aborted) String() string {
 // String is one line.
 func (e FailJob) String() string {
 	return fmt.Sprintf("FailJob class=%s message=%s", e.Failure.Class, quote(e.Failure.String()))
-}
-
-// String is the word on the wire.
-func (v Verdict) String() string {
-	switch v {
-	case Kept:
-		return "KEPT"
-	case Duplicate:
-		return "DUPLICATE"
-	case TooLate:
-		return "TOO_LATE"
-	case Unknown:
-		return "UNKNOWN"
-	case StaleEpoch:
-		return "STALE_EPOCH"
-	}
-	return "UNSPECIFIED"
 }
 
 // String is one line, without the details of the subtasks.

@@ -126,7 +126,7 @@ func (s *script) events(t *testing.T, d *datadriven.TestData) []Event {
 		}
 		return []Event{TasksRunning{Tasks: tasksOf(testGraph(), number(t, d, "attempt", 1)), Random: random}}
 	case "stop":
-		return []Event{TasksStopped{Reason: Reason(word(d, 0))}}
+		return []Event{TasksStopped{Reason: checkpoint.Reason(word(d, 0))}}
 	case "tick":
 		s.advance(t, d)
 		return []Event{Tick{}}
@@ -167,7 +167,7 @@ func (s *script) taskEvent(t *testing.T, d *datadriven.TestData) Event {
 	case "ack":
 		return s.ack(t, d, a, id(t, d, 1))
 	case "decline":
-		return Decline{Epoch: epoch, Attempt: a, ID: id(t, d, 1), Reason: Reason(word(d, 2)), Message: "cannot"}
+		return Decline{Epoch: epoch, Attempt: a, ID: id(t, d, 1), Reason: checkpoint.Reason(word(d, 2)), Message: "cannot"}
 	case "trigger-failed":
 		return TriggerFailed{ID: id(t, d, 1), Attempt: a, Err: "no such attempt"}
 	case "confirm":

@@ -72,7 +72,7 @@ func (c *Core) locationReady(ev LocationReady) {
 		return
 	}
 	if ev.Err != "" {
-		c.abort(p, failure{reason: IOException, message: "make the checkpoint directory: " + ev.Err})
+		c.abort(p, failure{reason: checkpoint.IOException, message: "make the checkpoint directory: " + ev.Err})
 		return
 	}
 	p.phase = triggered
@@ -94,7 +94,7 @@ func (c *Core) triggerFailed(ev TriggerFailed) {
 		c.stale++
 		return
 	}
-	c.abort(p, failure{reason: TriggerFailure, message: fmt.Sprintf("trigger %s: %s", ev.Attempt, ev.Err)})
+	c.abort(p, failure{reason: checkpoint.TriggerFailure, message: fmt.Sprintf("trigger %s: %s", ev.Attempt, ev.Err)})
 }
 
 // expire aborts what took too long. A FINALIZING checkpoint does not expire: it may be durable, and its write has a time limit of its own.
@@ -106,7 +106,7 @@ func (c *Core) expire() {
 		}
 	}
 	for _, p := range over {
-		c.abort(p, failure{reason: Expired, message: c.whatIsMissing(p)})
+		c.abort(p, failure{reason: checkpoint.Expired, message: c.whatIsMissing(p)})
 	}
 }
 

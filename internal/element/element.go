@@ -25,17 +25,15 @@ const (
 	EndOfData                 // no more records on this channel
 )
 
-// Batch is a batch of records whose type only the operators at both ends know.
-type Batch interface {
-	// Len is the number of records.
-	Len() int
-}
+// Batch is a batch of records whose type only the operators at both ends know; Len is their number.
+type Batch = interface{ Len() int }
 
 // Checkpoint is what a barrier says of its checkpoint.
 type Checkpoint struct {
 	ID        int64
-	Timestamp int64 // milliseconds since the epoch, when it was triggered
-	Final     bool  // the last one of a job all of whose tasks have reached their end of input
+	Timestamp int64  // milliseconds since the epoch, when it was triggered
+	Dir       string // where the tasks put their state files, as a storage path
+	Final     bool   // the last one of a job all of whose tasks have reached their end of input
 }
 
 // Element is one thing in a channel.

@@ -62,6 +62,7 @@ type CancelTasks struct {
 type TriggerCheckpoint struct {
 	Epoch     job.LeaderEpoch
 	ID        checkpoint.ID
+	Dir       string // where the tasks put their state files, as a storage path
 	Timestamp time.Time
 	Attempts  []job.AttemptID
 	Final     bool

@@ -2,6 +2,7 @@ package codec
 
 import (
 	"errors"
+	"math"
 	"strings"
 	"testing"
 )
@@ -47,7 +48,7 @@ func TestDecodeAll_ReusedRoom_HoldsNothingOld(t *testing.T) {
 func TestDecodeAll_WrongCount_IsRefusedBeforeRoomIsMade(t *testing.T) {
 	c := mustFor[Six](t)
 	src := mustAppend(t, c, Six{})
-	for _, n := range []int{-1, 2, 1 << 60} {
+	for _, n := range []int{-1, 2, math.MaxInt} {
 		if got, rest, err := DecodeAll(c, src, n, nil); err == nil || cap(got) != 0 || len(rest) != len(src) {
 			t.Errorf("%d values in %d bytes: %d values, %v", n, len(src), len(got), err)
 		}

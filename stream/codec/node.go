@@ -123,7 +123,7 @@ func (n *node) write(b *strings.Builder) {
 }
 
 // maxMinSize is where the sum of a type's least size stops, so that it cannot overflow: no input is that long.
-const maxMinSize = 1 << 40
+const maxMinSize = 1 << 29
 
 // minSize is the fewest bytes that a value takes. Zero means that every value takes none.
 func (n *node) minSize() int {

@@ -10,7 +10,7 @@ import (
 const (
 	maxSchemaDepth = 100     // types in types
 	maxSchemaSize  = 1 << 20 // bytes
-	maxArrayLen    = 1 << 31 // elements
+	maxArrayLen    = 1 << 30 // elements
 )
 
 // parseSchema reads what node.String writes.

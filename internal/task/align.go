@@ -1,0 +1,143 @@
+package task
+
+import (
+	"slices"
+	"time"
+
+	"github.com/weirstream/weir/internal/checkpoint"
+	"github.com/weirstream/weir/internal/element"
+)
+
+// trigger injects a barrier into a task without inputs.
+func (c *Core) trigger(now time.Time, cp element.Checkpoint) []Effect {
+	id := checkpoint.ID(cp.ID)
+	if id <= c.seen {
+		return nil // late, or sent twice
+	}
+	if c.forget(id) {
+		c.seen = id
+		return []Effect{ForwardCancel{id}} // the tasks behind may have barriers of it from elsewhere
+	}
+	c.firstAt = now
+	return []Effect{c.snapshot(cp)}
+}
+
+// barrier aligns: a channel whose barrier has come is not read until all others have theirs.
+func (c *Core) barrier(now time.Time, channel int, cp element.Checkpoint) []Effect {
+	id := checkpoint.ID(cp.ID)
+	if id <= c.seen {
+		return nil // of a checkpoint that is over here
+	}
+	if c.forget(id) {
+		effects := c.giveUp(id)
+		return append(effects, ForwardCancel{id})
+	}
+	var effects []Effect
+	if c.current == nil || checkpoint.ID(c.current.ID) != id {
+		if c.current != nil {
+			old := checkpoint.ID(c.current.ID)
+			if id < old {
+				return nil
+			}
+			effects = append(c.giveUp(old), ForwardCancel{old}, Decline{old, checkpoint.Subsumed})
+		}
+		c.current, c.missing, c.firstAt = &cp, c.channels, now
+	}
+	if c.aligned[channel] {
+		return effects // twice on one channel: the first one counts
+	}
+	c.aligned[channel] = true
+	c.missing--
+	if c.missing > 0 {
+		return append(effects, Block{channel})
+	}
+	effects = append(effects, c.snapshot(cp))
+	return append(effects, c.release()...)
+}
+
+// snapshot takes the checkpoint here and now.
+func (c *Core) snapshot(cp element.Checkpoint) Effect {
+	id := checkpoint.ID(cp.ID)
+	c.seen, c.taken = id, id
+	c.aborted = slices.DeleteFunc(c.aborted, func(a checkpoint.ID) bool { return a <= id })
+	if cp.Final {
+		c.final = id
+	}
+	return Snapshot{Checkpoint: cp, FirstAt: c.firstAt}
+}
+
+// cancel ends the alignment of a checkpoint that a channel will not have.
+func (c *Core) cancel(id checkpoint.ID) []Effect {
+	if id <= c.seen || c.current != nil && id < checkpoint.ID(c.current.ID) {
+		return nil
+	}
+	return append(c.giveUp(id), ForwardCancel{id}, Decline{id, checkpoint.BarrierCanceled})
+}
+
+// abort ends a checkpoint on the coordinator's word.
+func (c *Core) abort(id checkpoint.ID) []Effect {
+	switch {
+	case id == c.taken:
+		return []Effect{StopSnapshot{id}, NotifyAborted{id}}
+	case id <= c.seen:
+		return nil
+	case c.current != nil && checkpoint.ID(c.current.ID) == id:
+		return append(c.giveUp(id), ForwardCancel{id})
+	}
+	c.remember(id)
+	return nil
+}
+
+// giveUp makes id a checkpoint that will not be taken here.
+func (c *Core) giveUp(id checkpoint.ID) []Effect {
+	c.seen = max(c.seen, id)
+	if c.current == nil || checkpoint.ID(c.current.ID) > id {
+		return nil
+	}
+	return c.release()
+}
+
+// release ends the alignment.
+func (c *Core) release() []Effect {
+	c.current = nil
+	clear(c.aligned)
+	if c.channels == 0 {
+		return nil
+	}
+	return []Effect{Unblock{}}
+}
+
+// remember keeps an aborted id whose barriers may still come.
+func (c *Core) remember(id checkpoint.ID) {
+	if slices.Contains(c.aborted, id) {
+		return
+	}
+	c.aborted = append(c.aborted, id)
+	if len(c.aborted) > maxRemembered {
+		c.aborted = c.aborted[1:]
+	}
+}
+
+// forget reports whether id was remembered as aborted.
+func (c *Core) forget(id checkpoint.ID) bool {
+	i := slices.Index(c.aborted, id)
+	if i < 0 {
+		return false
+	}
+	c.aborted = slices.Delete(c.aborted, i, i+1)
+	return true
+}
+
+// complete tells the operators, once for each higher id. After the final checkpoint the task is done.
+func (c *Core) complete(id checkpoint.ID) []Effect {
+	if id <= c.notified {
+		return nil
+	}
+	c.notified = id
+	effects := []Effect{NotifyComplete{id}}
+	if c.final > 0 && id >= c.final {
+		c.finished = true
+		effects = append(effects, Finish{})
+	}
+	return effects
+}

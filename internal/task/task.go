@@ -1,0 +1,377 @@
+package task
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/weirstream/weir/internal/checkpoint"
+	"github.com/weirstream/weir/internal/element"
+	"github.com/weirstream/weir/internal/job"
+	"github.com/weirstream/weir/stream"
+)
+
+// pollRecords is how many records a source may emit between two looks at the mail.
+const pollRecords = 512
+
+// Config is what a task is made of.
+type Config struct {
+	Attempt   job.AttemptID
+	Log       *zap.Logger
+	Chain     *Chain
+	Input     Input // nil for a source
+	Outputs   []Output
+	KeyGroups job.KeyGroupRange // of the subtask
+	Files     StateFiles
+	JobMaster JobMaster
+	Restore   *Restore // nil: a fresh start
+	// Linger is how long records may wait for their batch to fill; negative: not at all.
+	Linger time.Duration
+	// InlineLimit is the size up to which a piece of state travels in the ack; 0: DefaultInlineLimit.
+	InlineLimit int
+}
+
+// Task runs one execution attempt.
+type Task struct {
+	cfg  Config
+	core *Core
+	mail *mailbox
+
+	buffered  time.Time // since when records wait in the outputs; zero: none
+	waitUntil time.Time // of a source that waits; zero: until it is woken
+	waiting   bool      // the source waits
+	drained   bool      // the source has ended
+	done      bool
+
+	snapshots sync.WaitGroup
+	inFlight  inFlight
+	recordsIn atomic.Int64
+	out       atomic.Int64
+	notified  atomic.Int64
+	ended     atomic.Bool
+}
+
+// Mailbox is made before the task, because its inputs and its source have to wake it.
+type Mailbox struct{ m *mailbox }
+
+// NewMailbox returns the mailbox of a task to be.
+func NewMailbox() Mailbox { return Mailbox{newMailbox()} }
+
+// Wake makes the task look at its inputs and its source again. It may be called from any goroutine and never blocks.
+func (m Mailbox) Wake() { m.m.wake() }
+
+// Post gives the task an event. It may be called from any goroutine and never blocks. Errors: ErrMailboxFull, ErrMailboxClosed.
+func (m Mailbox) Post(ev Event) error { return m.m.post(ev) }
+
+// New returns a task that Run starts.
+func New(cfg Config, mail Mailbox) *Task {
+	channels := 0
+	if cfg.Input != nil {
+		channels = cfg.Input.Channels()
+	}
+	if cfg.InlineLimit == 0 {
+		cfg.InlineLimit = DefaultInlineLimit
+	}
+	t := &Task{cfg: cfg, mail: mail.m}
+	if r := cfg.Restore; r != nil {
+		t.core = NewCore(channels, r.Checkpoint, r.State.Ended)
+	} else {
+		t.core = NewCore(channels, 0, false)
+	}
+	t.notified.Store(int64(t.core.Notified()))
+	t.inFlight.init()
+	return t
+}
+
+// Records returns how many records came in and went out. It may be called from any goroutine.
+func (t *Task) Records() (in, out int64) { return t.recordsIn.Load(), t.out.Load() }
+
+// Notified is the highest checkpoint whose completion the operators have been told. It may be called from any goroutine.
+func (t *Task) Notified() checkpoint.ID { return checkpoint.ID(t.notified.Load()) }
+
+// Ended reports whether the end of input was reached. It may be called from any goroutine.
+func (t *Task) Ended() bool { return t.ended.Load() }
+
+// Run restores, opens, runs and closes the operators. It returns nil when the task is FINISHED, the cause of ctx when it is canceled, else why it
+// failed. When it returns, nothing of the task runs any more.
+func (t *Task) Run(ctx context.Context) (err error) {
+	snapshots, cancel := context.WithCancelCause(ctx)
+	defer func() {
+		t.mail.close()
+		cancel(errTaskEnded)
+		t.snapshots.Wait()
+	}()
+	err = t.guard(func() error { return t.run(ctx, snapshots) })
+	if closeErr := t.close(); err == nil {
+		err = closeErr
+	}
+	return err
+}
+
+func (t *Task) run(ctx, snapshots context.Context) error {
+	if err := t.restore(ctx); err != nil {
+		return err
+	}
+	for _, op := range t.cfg.Chain.Operators {
+		if err := op.Open(); err != nil {
+			return err
+		}
+	}
+	t.cfg.JobMaster.Running()
+	for !t.done {
+		if err := t.turn(ctx, snapshots); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// turn is one round of the loop: the mail, then one batch of input, then what lingers.
+func (t *Task) turn(ctx, snapshots context.Context) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	for _, ev := range t.mail.take() {
+		if err := t.step(snapshots, ev); err != nil {
+			return err
+		}
+	}
+	if t.done {
+		return nil
+	}
+	worked, err := t.work(snapshots)
+	if err != nil {
+		return err
+	}
+	if err := t.linger(worked); err != nil {
+		return err
+	}
+	if !worked {
+		t.wait(ctx)
+	}
+	return nil
+}
+
+// step gives the core an event and does what follows.
+func (t *Task) step(snapshots context.Context, ev Event) error {
+	for _, eff := range t.core.Step(time.Now(), ev) {
+		if err := t.execute(snapshots, eff); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *Task) execute(snapshots context.Context, eff Effect) error {
+	switch eff := eff.(type) {
+	case Block:
+		t.cfg.Input.Block(eff.Channel)
+	case Unblock:
+		t.cfg.Input.Unblock()
+	case Snapshot:
+		return t.snapshot(snapshots, eff)
+	case ForwardCancel:
+		return t.broadcast(element.Element{Kind: element.Cancel, Checkpoint: element.Checkpoint{ID: int64(eff.ID)}})
+	case Decline:
+		t.cfg.JobMaster.Decline(snapshots, eff.ID, eff.Reason, "")
+	case StopSnapshot:
+		t.inFlight.stop(eff.ID)
+	case NotifyComplete:
+		t.notified.Store(int64(eff.ID))
+		return t.notify(func(l stream.CheckpointListener) error { return l.CheckpointComplete(int64(eff.ID)) })
+	case NotifyAborted:
+		return t.notify(func(l stream.CheckpointListener) error { return l.CheckpointAborted(int64(eff.ID)) })
+	case EndInput:
+		return t.endInput(eff.Flush)
+	case Finish:
+		t.done = true
+	}
+	return nil
+}
+
+// work does one piece of work and reports whether there was any.
+func (t *Task) work(snapshots context.Context) (bool, error) {
+	if t.cfg.Chain.Source != nil {
+		return t.poll(snapshots)
+	}
+	channel, e, ok, err := t.cfg.Input.Next()
+	if err != nil || !ok {
+		return false, err
+	}
+	switch e.Kind {
+	case element.Records:
+		t.recordsIn.Add(int64(e.Batch.Len()))
+		return true, t.cfg.Chain.Deliver(channel, e.Batch)
+	case element.Barrier:
+		return true, t.step(snapshots, Barrier{channel, e.Checkpoint})
+	case element.Cancel:
+		return true, t.step(snapshots, Cancel{channel, checkpoint.ID(e.Checkpoint.ID)})
+	case element.EndOfData:
+		return true, t.step(snapshots, ChannelEnded{channel})
+	}
+	return false, fmt.Errorf("element of unknown kind %d", e.Kind)
+}
+
+// poll lets the source emit some records, unless it waits or has ended.
+func (t *Task) poll(snapshots context.Context) (bool, error) {
+	if t.drained || t.waiting {
+		return false, nil
+	}
+	next, err := t.cfg.Chain.Source.Poll(pollRecords)
+	if err != nil {
+		return false, err
+	}
+	if next.Ended() {
+		t.drained = true
+		return true, t.step(snapshots, InputEnded{})
+	}
+	t.waiting, t.waitUntil = next.Waiting()
+	return !t.waiting, nil
+}
+
+// linger sends what has waited long enough.
+func (t *Task) linger(worked bool) error {
+	buffered := false
+	var sent int64
+	for _, o := range t.cfg.Outputs {
+		buffered = buffered || o.Buffered()
+		sent += o.Records()
+	}
+	t.out.Store(sent)
+	if !buffered {
+		t.buffered = time.Time{}
+		return nil
+	}
+	if t.cfg.Linger < 0 && !worked {
+		return t.flush()
+	}
+	now := time.Now()
+	if t.buffered.IsZero() {
+		t.buffered = now
+	} else if t.cfg.Linger >= 0 && now.Sub(t.buffered) >= t.cfg.Linger {
+		return t.flush()
+	}
+	return nil
+}
+
+// wait sleeps until there is mail or input, the source is due, or records have lingered.
+func (t *Task) wait(ctx context.Context) {
+	var due time.Time
+	if t.waiting {
+		due = t.waitUntil
+	}
+	if !t.buffered.IsZero() && t.cfg.Linger >= 0 {
+		if flush := t.buffered.Add(t.cfg.Linger); due.IsZero() || flush.Before(due) {
+			due = flush
+		}
+	}
+	var timer <-chan time.Time
+	if !due.IsZero() {
+		timer = time.After(time.Until(due))
+	}
+	select {
+	case <-t.mail.signal:
+		t.waiting = false // whoever woke the task may have been the source
+	case <-timer:
+		t.waiting = t.waiting && (t.waitUntil.IsZero() || time.Now().Before(t.waitUntil))
+	case <-ctx.Done():
+	}
+}
+
+func (t *Task) flush() error {
+	t.buffered = time.Time{}
+	for _, o := range t.cfg.Outputs {
+		if err := o.Flush(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// broadcast sends an event behind everything that was emitted before.
+func (t *Task) broadcast(e element.Element) error {
+	if err := t.flush(); err != nil {
+		return err
+	}
+	for _, o := range t.cfg.Outputs {
+		if err := o.Broadcast(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// endInput lets the operators emit what they hold, head first, and says that no more records come.
+func (t *Task) endInput(flush bool) error {
+	if flush {
+		for _, op := range t.cfg.Chain.Operators {
+			f, ok := op.Operator.(stream.Finisher)
+			if !ok {
+				continue
+			}
+			if err := f.Finish(); err != nil {
+				return err
+			}
+		}
+	}
+	if err := t.broadcast(element.Element{Kind: element.EndOfData}); err != nil {
+		return err
+	}
+	t.ended.Store(true)
+	t.cfg.JobMaster.EndOfData()
+	return nil
+}
+
+// notify tells every operator that listens, even if one fails; the first error fails the task.
+func (t *Task) notify(tell func(stream.CheckpointListener) error) error {
+	var first error
+	for _, op := range t.cfg.Chain.Operators {
+		if l, ok := op.Operator.(stream.CheckpointListener); ok {
+			if err := tell(l); err != nil && first == nil {
+				first = err
+			}
+		}
+	}
+	return first
+}
+
+// close closes every operator, also those that were never opened: they know.
+func (t *Task) close() error {
+	var first error
+	for _, op := range t.cfg.Chain.Operators {
+		if err := t.guard(op.Close); err != nil && first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+var errTaskEnded = errors.New("the task has ended")
+
+// guard turns a panic of f into an error that names the operator.
+func (t *Task) guard(f func() error) (err error) {
+	defer func() {
+		r := recover()
+		if r == nil {
+			return
+		}
+		op := t.cfg.Chain.Operators[*t.cfg.Chain.Running]
+		stack := debug.Stack()
+		t.cfg.Log.Error("panic", zap.String("operator", op.ID), zap.Any("value", r), zap.ByteString("stack", stack))
+		text := fmt.Sprintf("panic: %v", r)
+		if at := origin(stack); at != "" {
+			text += " at " + at
+		}
+		if k, ok := op.Operator.(interface{ RunningKey() string }); ok {
+			text += ", key " + k.RunningKey()
+		}
+		err = &stream.OperatorError{Operator: op.ID, Err: errors.New(text)}
+	}()
+	return f()
+}
