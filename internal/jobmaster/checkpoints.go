@@ -1,0 +1,262 @@
+package jobmaster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"go.uber.org/zap"
+
+	"github.com/weirstream/weir/internal/checkpoint"
+	"github.com/weirstream/weir/internal/coordinator"
+	"github.com/weirstream/weir/internal/gateway"
+	"github.com/weirstream/weir/internal/job"
+	"github.com/weirstream/weir/internal/scheduler"
+)
+
+var errTooManyCalls = errors.New("too many calls wait for the executor")
+
+// coordinate does one effect of the checkpoint coordinator.
+func (l *jobLoop) coordinate(ctx context.Context, e coordinator.Effect) {
+	switch e := e.(type) {
+	case coordinator.InitLocation:
+		l.initLocation(ctx, e)
+	case coordinator.SendTrigger:
+		l.log.Debug(e.String())
+		l.sendTrigger(e)
+	case coordinator.AckReply:
+		answer := l.calls.acks[e.Request]
+		delete(l.calls.acks, e.Request)
+		l.reply(func() { answer <- e.Verdict })
+	case coordinator.WriteMetadata:
+		l.writeMetadata(ctx, e)
+	case coordinator.SendNotifyComplete:
+		l.notifyComplete(e)
+	case coordinator.SendNotifyAborted:
+		l.notifyAborted(e)
+	case coordinator.Discard:
+		l.discard(ctx, e)
+	case coordinator.Reply:
+		answer := l.calls.trigger[e.Request]
+		delete(l.calls.trigger, e.Request)
+		l.reply(func() { answer <- e })
+	case coordinator.Completed:
+		l.note(e, zap.Int64("checkpoint", int64(e.ID)))
+		l.feed(scheduler.CheckpointCompleted{})
+	case coordinator.Aborted:
+		l.note(e, zap.Int64("checkpoint", int64(e.ID)))
+	case coordinator.FailJob:
+		l.note(e)
+		l.feed(scheduler.JobFailed{Failure: e.Failure})
+	default:
+		panic(fmt.Sprintf("jobmaster: unknown effect %T", e))
+	}
+}
+
+// store makes a storage call beside the loop; its answer comes back as an event. It outlives ctx: what was begun when the job master
+// shuts down is brought to its end, since nobody would know how far it came.
+func (l *jobLoop) store(ctx context.Context, f func(ctx context.Context) coordinator.Event) {
+	l.open++
+	ctx = context.WithoutCancel(ctx)
+	l.work.Go(func() {
+		l.storage <- struct{}{}
+		defer func() { <-l.storage }()
+		ctx, cancel := context.WithTimeout(ctx, storageTimeout)
+		defer cancel()
+		l.inbox.post(stored{f(ctx)})
+	})
+}
+
+// initLocation makes the directory into which the tasks write. That of a savepoint gets its files when it is finalized, because tasks
+// write into the checkpoint directory always.
+func (l *jobLoop) initLocation(ctx context.Context, e coordinator.InitLocation) {
+	l.store(ctx, func(ctx context.Context) coordinator.Event {
+		out := coordinator.LocationReady{ID: e.ID, Dir: checkpoint.Dir(l.id, e.ID)}
+		err := l.cfg.Storage.MkdirAll(ctx, out.Dir)
+		if err == nil && e.Kind == checkpoint.Savepoint {
+			out.Dir, err = l.makeSavepointDir(ctx, e.Directory)
+		}
+		out.Err = text(err)
+		return out
+	})
+}
+
+func (l *jobLoop) makeSavepointDir(ctx context.Context, parent string) (string, error) {
+	s, err := l.cfg.OpenStorage(parent, false)
+	if err != nil {
+		return "", err
+	}
+	name := checkpoint.SavepointDir(l.id, string(l.cfg.NewID()))
+	return joinLocation(parent, name), s.MkdirAll(ctx, name)
+}
+
+func (l *jobLoop) writeMetadata(ctx context.Context, e coordinator.WriteMetadata) {
+	l.store(ctx, func(ctx context.Context) coordinator.Event {
+		data, err := checkpoint.EncodeMetadata(e.Metadata)
+		switch {
+		case err != nil:
+		case e.Metadata.Kind == checkpoint.Savepoint:
+			err = l.writeSavepoint(ctx, e, data)
+		default:
+			err = l.cfg.Storage.CreateFile(ctx, e.Dir+"/"+checkpoint.MetadataFile, data)
+		}
+		return coordinator.MetadataWritten{ID: e.ID, Err: text(err)}
+	})
+}
+
+// writeSavepoint moves the files of a savepoint to where the user wants them, the metadata last.
+func (l *jobLoop) writeSavepoint(ctx context.Context, e coordinator.WriteMetadata, data []byte) error {
+	parent, name := splitLocation(e.Dir)
+	to, err := l.cfg.OpenStorage(parent, true)
+	if err != nil {
+		return err
+	}
+	from := checkpoint.Dir(l.id, e.ID)
+	for _, file := range stateFiles(e.Metadata) {
+		content, err := l.cfg.Storage.ReadFile(ctx, from+"/"+file, maxCopiedFile)
+		if err != nil {
+			return fmt.Errorf("copy state file %s: %w", file, err)
+		}
+		if err := to.CreateFile(ctx, name+"/"+file, content); err != nil {
+			return fmt.Errorf("copy state file %s: %w", file, err)
+		}
+	}
+	if err := to.CreateFile(ctx, name+"/"+checkpoint.MetadataFile, data); err != nil {
+		return err
+	}
+	if err := l.cfg.Storage.DiscardCheckpoint(ctx, from); err != nil {
+		l.log.Warn("the savepoint is complete, its working files remain", zap.String("dir", from), zap.Error(err))
+	}
+	return nil
+}
+
+// stateFiles lists the files that a checkpoint refers to, each once, ascending.
+func stateFiles(md *checkpoint.Metadata) []string {
+	var out []string
+	add := func(h checkpoint.Handle) {
+		if !h.IsInline() {
+			out = append(out, h.Path)
+		}
+	}
+	for _, v := range md.Vertices {
+		for _, s := range v.Subtasks {
+			for _, op := range s.Operators {
+				if op.Items != nil {
+					add(op.Items.Handle)
+				}
+				if op.Keyed != nil {
+					add(op.Keyed.Handle)
+				}
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// discard deletes a checkpoint; of a savepoint also the directory that the tasks wrote into.
+func (l *jobLoop) discard(ctx context.Context, e coordinator.Discard) {
+	l.store(ctx, func(ctx context.Context) coordinator.Event {
+		own := checkpoint.Dir(l.id, e.ID)
+		err := l.cfg.Storage.DiscardCheckpoint(ctx, own)
+		if e.Dir != own {
+			parent, name := splitLocation(e.Dir)
+			s, openErr := l.cfg.OpenStorage(parent, true)
+			if openErr == nil {
+				openErr = s.DiscardCheckpoint(ctx, name)
+			}
+			err = errors.Join(openErr, err)
+		}
+		if err != nil {
+			l.log.Warn("delete checkpoint", zap.Int64("checkpoint", int64(e.ID)), zap.String("dir", e.Dir), zap.Error(err))
+		}
+		return coordinator.Discarded{ID: e.ID, Err: text(err)}
+	})
+}
+
+// removeJobDir removes the directory of a job that has left nothing in it.
+func (l *jobLoop) removeJobDir(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storageTimeout)
+	defer cancel()
+	dir := checkpoint.JobDir(l.id)
+	files, err := l.cfg.Storage.Files(ctx, dir)
+	if err == nil && len(files) == 0 {
+		err = l.cfg.Storage.RemoveAll(ctx, dir)
+	}
+	if err != nil {
+		l.log.Warn("remove the job's checkpoint directory", zap.String("dir", dir), zap.Error(err))
+	}
+}
+
+// sendTrigger tells the executors of the sources to inject the barrier.
+func (l *jobLoop) sendTrigger(e coordinator.SendTrigger) {
+	l.perExecutor(e.Attempts, func(executor job.ExecutorID, attempts []job.AttemptID) {
+		failed := func(a job.AttemptID, why string) coordinator.Event {
+			return coordinator.TriggerFailed{ID: e.ID, Attempt: a, Err: "executor " + string(executor) + ": " + why}
+		}
+		r := gateway.TriggerCheckpoint{Epoch: l.cfg.Epoch, ID: e.ID, Timestamp: e.Timestamp, Attempts: attempts, Final: e.Final}
+		sent := l.send(executor, func(ctx context.Context, x gateway.TaskExecutor) {
+			ctx, cancel := context.WithTimeout(ctx, callTimeout)
+			defer cancel()
+			unknown, err := x.TriggerCheckpoint(ctx, r)
+			if err != nil {
+				l.inbox.post(fed{failed(attempts[0], err.Error())})
+			} else if len(unknown) > 0 {
+				l.inbox.post(fed{failed(unknown[0], "it does not run this attempt")})
+			}
+		})
+		if !sent {
+			l.feed(failed(attempts[0], errTooManyCalls.Error()))
+		}
+	})
+}
+
+// send queues a call if the executor is there; false: it is not, or too many calls wait.
+func (l *jobLoop) send(executor job.ExecutorID, c call) bool {
+	s := l.running.senders[executor]
+	return s != nil && s.send(c)
+}
+
+// notifyComplete tells tasks that a checkpoint is durable. Those that the executor has told have confirmed it; the coordinator tells the
+// others again.
+func (l *jobLoop) notifyComplete(e coordinator.SendNotifyComplete) {
+	l.perExecutor(e.Attempts, func(executor job.ExecutorID, attempts []job.AttemptID) {
+		r := gateway.NotifyCheckpointComplete{Epoch: l.cfg.Epoch, ID: e.ID, Attempts: attempts}
+		l.send(executor, func(ctx context.Context, x gateway.TaskExecutor) {
+			ctx, cancel := context.WithTimeout(ctx, callTimeout)
+			defer cancel()
+			unknown, err := x.NotifyCheckpointComplete(ctx, r)
+			if err != nil {
+				l.log.Warn("notify checkpoint complete", zap.Int64("checkpoint", int64(e.ID)), zap.String("executor", string(executor)), zap.Error(err))
+				return
+			}
+			for _, a := range attempts {
+				if !slices.Contains(unknown, a) {
+					l.inbox.post(fed{coordinator.NotifyConfirmed{Attempt: a, ID: e.ID}})
+				}
+			}
+		})
+	})
+}
+
+// notifyAborted tells tasks that a checkpoint will not come. One that misses it learns so from the next barrier.
+func (l *jobLoop) notifyAborted(e coordinator.SendNotifyAborted) {
+	l.perExecutor(e.Attempts, func(executor job.ExecutorID, attempts []job.AttemptID) {
+		r := gateway.NotifyCheckpointAborted{Epoch: l.cfg.Epoch, ID: e.ID, LatestCompleted: e.LatestCompleted, Attempts: attempts}
+		l.send(executor, func(ctx context.Context, x gateway.TaskExecutor) {
+			ctx, cancel := context.WithTimeout(ctx, callTimeout)
+			defer cancel()
+			if _, err := x.NotifyCheckpointAborted(ctx, r); err != nil {
+				l.log.Warn("notify checkpoint aborted", zap.Int64("checkpoint", int64(e.ID)), zap.String("executor", string(executor)), zap.Error(err))
+			}
+		})
+	})
+}
+
+func text(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}

@@ -1,0 +1,91 @@
+package jobmaster
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/weirstream/weir/internal/gateway"
+	"github.com/weirstream/weir/internal/job"
+)
+
+// The limits of a job master.
+const (
+	// maxHistory is how many jobs that have ended are remembered.
+	maxHistory = 100
+	// inboxCapacity is how many messages of callers may wait for a job's loop; further callers wait.
+	inboxCapacity = 1024
+	// senderCapacity is how many calls of one job may wait for one executor. What does not fit fails at once.
+	senderCapacity = 256
+	// timelineLength is how many lines of a job's timeline are remembered.
+	timelineLength = 200
+	// maxStorageCalls is how many storage calls of one job run at a time.
+	maxStorageCalls = 4
+	// maxCopiedFile is the largest state file that can be copied into a savepoint, in bytes.
+	maxCopiedFile = 1 << 30
+
+	deployTimeout  = 30 * time.Second
+	callTimeout    = 10 * time.Second
+	planTimeout    = time.Minute
+	storageTimeout = time.Minute
+
+	defaultHeartbeatInterval = time.Second
+	defaultHeartbeatTimeout  = 10 * time.Second
+)
+
+// Config is what a job master is made of.
+type Config struct {
+	Log   *zap.Logger
+	Epoch job.LeaderEpoch
+	// Storage holds the checkpoints; its root is CheckpointDir.
+	Storage Storage
+	// CheckpointDir is the URL or path of Storage that executors are told.
+	CheckpointDir string
+	// SavepointDir is the parent of savepoints that name none; empty: they must.
+	SavepointDir string
+	// OpenStorage opens another directory by absolute path or URL, to write savepoints into and to read restore paths from. The directory
+	// is made if it does not exist, but with mustExist that is an error.
+	OpenStorage func(location string, mustExist bool) (Storage, error)
+
+	HeartbeatInterval time.Duration // that executors are told; 0: 1 s
+	HeartbeatTimeout  time.Duration // after which a silent executor is lost; 0: 10 s
+	CancelTimeout     time.Duration // see scheduler.Config
+
+	// Dial connects to an executor; it need not wait for the connection. The closer may be nil.
+	Dial func(address string) (gateway.TaskExecutor, io.Closer, error)
+	// NewID makes ids of jobs and names of savepoints; they are unique over all job masters.
+	NewID func() job.ID
+	// Random gives numbers in [0,1). It is called from several goroutines.
+	Random func() float64
+}
+
+// Storage is what the job master needs of the place where checkpoints are. Names are slash-separated and relative to its root.
+type Storage interface {
+	// MkdirAll makes a directory with its parents.
+	MkdirAll(ctx context.Context, dir string) error
+	// ReadFile returns the content of a file of at most limit bytes.
+	ReadFile(ctx context.Context, name string, limit int64) ([]byte, error)
+	// CreateFile publishes a whole file in one durable step; it is an error if there is one.
+	CreateFile(ctx context.Context, name string, data []byte) error
+	// Files lists the names of all files below dir, at any depth.
+	Files(ctx context.Context, dir string) ([]string, error)
+	// DiscardCheckpoint deletes dir with all that is in it, its metadata first.
+	DiscardCheckpoint(ctx context.Context, dir string) error
+	// RemoveAll removes a directory with all that is in it.
+	RemoveAll(ctx context.Context, dir string) error
+}
+
+func (c Config) withDefaults() Config {
+	if c.Log == nil {
+		c.Log = zap.NewNop()
+	}
+	if c.HeartbeatInterval <= 0 {
+		c.HeartbeatInterval = defaultHeartbeatInterval
+	}
+	if c.HeartbeatTimeout <= 0 {
+		c.HeartbeatTimeout = max(defaultHeartbeatTimeout, 3*c.HeartbeatInterval)
+	}
+	return c
+}

@@ -1,0 +1,223 @@
+package jobmaster
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/weirstream/weir/internal/checkpoint"
+	"github.com/weirstream/weir/internal/coordinator"
+	"github.com/weirstream/weir/internal/gateway"
+	"github.com/weirstream/weir/internal/job"
+	"github.com/weirstream/weir/internal/scheduler"
+)
+
+// spec is what a job was submitted as. It never changes.
+type spec struct {
+	id        job.ID
+	order     int // of submission
+	name      string
+	params    map[string]string
+	options   job.Options
+	graph     *job.Graph
+	submitted time.Time
+	restored  *checkpoint.Completed // nil: an empty start
+}
+
+// jobLoop runs one job. All fields but inbox, board and work belong to the goroutine in run.
+type jobLoop struct {
+	spec
+	cfg      *Config
+	registry *registry
+	log      *zap.Logger
+	inbox    *inbox
+	board    *board
+	work     sync.WaitGroup // everything that the loop has started
+	storage  chan struct{}  // tokens of storage calls
+
+	sched *scheduler.Core
+	coord *coordinator.Core
+	queue []fmt.Stringer // events for the cores that have not been stepped
+
+	running execution
+	calls   callers
+	open    int       // storage calls that have not answered
+	ended   time.Time // when the job entered its terminal state
+	changed bool      // since the last publication
+}
+
+// execution is what the loop knows of the present execution of the job.
+type execution struct {
+	request   int                         // number of the latest request for slots
+	sessions  map[job.ExecutorID]*session // of the slots that were granted
+	senders   map[job.ExecutorID]*sender
+	used      map[job.ExecutorID]bool // executors of the latest deployment, preferred by the next
+	deploying []job.Placement         // waits until the coordinator has settled
+	placed    map[job.AttemptID]job.ExecutorID
+	counts    map[job.AttemptID]recordCounts
+	restored  checkpoint.ID          // what it started from
+	failing   map[job.AttemptID]bool // reported as FAILED by one heartbeat
+}
+
+type recordCounts struct{ in, out int64 }
+
+// callers wait for answers of the coordinator.
+type callers struct {
+	last    coordinator.RequestID
+	acks    map[coordinator.RequestID]chan<- checkpoint.Verdict
+	trigger map[coordinator.RequestID]chan<- coordinator.Reply
+	replies []func() // go out after the status has been published
+}
+
+func newJobLoop(cfg *Config, r *registry, s spec) *jobLoop {
+	l := &jobLoop{
+		spec: s, cfg: cfg, registry: r, log: cfg.Log.With(zap.String("job", string(s.id))),
+		inbox: newInbox(), board: newBoard(), storage: make(chan struct{}, maxStorageCalls),
+		sched: scheduler.New(scheduler.Config{Job: s.id, Graph: s.graph, Restart: s.options.Restart, CancelTimeout: cfg.CancelTimeout}),
+		coord: coordinator.New(coordinator.Config{
+			Job: s.id, JobName: s.name, Params: s.params, Graph: s.graph, Epoch: cfg.Epoch, Options: s.options.Checkpoint, Restored: s.restored,
+		}),
+	}
+	l.calls.acks = map[coordinator.RequestID]chan<- checkpoint.Verdict{}
+	l.calls.trigger = map[coordinator.RequestID]chan<- coordinator.Reply{}
+	l.publish()
+	return l
+}
+
+// run drives the job until it has ended and all its deletions are done, or until ctx ends. It returns when all that it started is gone.
+func (l *jobLoop) run(ctx context.Context) {
+	l.registry.attach(l.id, l.inbox)
+	l.feed(scheduler.Start{})
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		l.settle(ctx)
+		l.answer()
+		if l.over() {
+			break
+		}
+		l.arm(timer)
+		stop := ctx.Done()
+		if l.sched.State().Terminal() {
+			stop = nil // its deletions come to an end by themselves
+		}
+		select {
+		case <-l.inbox.signal:
+			for _, m := range l.inbox.take() {
+				m.apply(l)
+				l.settle(ctx)
+			}
+		case <-timer.C:
+			l.tick(time.Now())
+		case <-stop:
+			l.finish(ctx)
+			return
+		}
+	}
+	l.removeJobDir(ctx)
+	l.finish(ctx)
+}
+
+// over reports that nothing remains to be done for the job.
+func (l *jobLoop) over() bool {
+	return l.sched.State().Terminal() && l.open == 0 && l.coord.Settled()
+}
+
+// finish ends the loop: first what it started, then those who wait for it.
+func (l *jobLoop) finish(ctx context.Context) {
+	l.registry.detach(l.id)
+	l.stopSenders()
+	l.work.Wait()
+	for _, m := range l.inbox.take() {
+		m.apply(l) // an answer to a caller that came last; events for the cores lead to nothing any more
+	}
+	l.publish()
+	l.board.end()
+	close(l.inbox.ended)
+	if ctx.Err() != nil && !l.sched.State().Terminal() {
+		l.log.Info("job suspended", zap.String("reason", "the job master is shutting down"))
+	}
+}
+
+// feed queues an event of one of the cores.
+func (l *jobLoop) feed(ev fmt.Stringer) { l.queue = append(l.queue, ev) }
+
+// settle steps the cores until no event is left. Effects may feed further events; they are stepped in order.
+func (l *jobLoop) settle(ctx context.Context) {
+	for len(l.queue) > 0 {
+		ev := l.queue[0]
+		l.queue = l.queue[1:]
+		l.changed = true
+		l.log.Debug("event", zap.Stringer("event", ev))
+		switch ev := ev.(type) {
+		case scheduler.Event:
+			for _, e := range l.sched.Step(time.Now(), ev) {
+				l.schedule(ctx, e)
+			}
+		case coordinator.Event:
+			for _, e := range l.coord.Step(time.Now(), ev) {
+				l.coordinate(ctx, e)
+			}
+		default:
+			panic(fmt.Sprintf("jobmaster: %T is an event of no core", ev))
+		}
+		l.deploy()
+	}
+}
+
+// answer publishes what has changed and then tells those who waited for it, so that what they ask next agrees with what they were told.
+func (l *jobLoop) answer() {
+	if l.changed {
+		l.publish()
+		l.changed = false
+	}
+	for _, reply := range l.calls.replies {
+		reply()
+	}
+	l.calls.replies = nil
+}
+
+func (l *jobLoop) reply(f func()) { l.calls.replies = append(l.calls.replies, f) }
+
+func (l *jobLoop) tick(now time.Time) {
+	if at, ok := l.sched.Deadline(); ok && !now.Before(at) {
+		l.feed(scheduler.Tick{Random: l.cfg.Random()})
+	}
+	if at, ok := l.coord.Deadline(); ok && !now.Before(at) {
+		l.feed(coordinator.Tick{})
+	}
+}
+
+// arm sets the one timer to the earlier deadline of the cores.
+func (l *jobLoop) arm(timer *time.Timer) {
+	timer.Stop()
+	at, ok := l.sched.Deadline()
+	if other, has := l.coord.Deadline(); has && (!ok || other.Before(at)) {
+		at, ok = other, true
+	}
+	if ok {
+		timer.Reset(max(time.Until(at), 0))
+	}
+}
+
+// attempt finds the present attempt of a task; false: id is not it.
+func (l *jobLoop) attempt(id job.AttemptID) (scheduler.Execution, bool) {
+	if id.Job != l.id {
+		return scheduler.Execution{}, false
+	}
+	for _, e := range l.sched.Executions() {
+		if e.Task == id.Task {
+			return e, e.Attempt == id.Attempt
+		}
+	}
+	return scheduler.Execution{}, false
+}
+
+// note writes a line into the log and the timeline.
+func (l *jobLoop) note(e fmt.Stringer, fields ...zap.Field) {
+	l.log.Info(e.String(), fields...)
+	l.board.note(gateway.JobEvent{Time: time.Now(), Text: e.String()})
+}

@@ -1,0 +1,186 @@
+package jobmaster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/weirstream/weir/internal/checkpoint"
+	"github.com/weirstream/weir/internal/coordinator"
+	"github.com/weirstream/weir/internal/gateway"
+	"github.com/weirstream/weir/internal/job"
+)
+
+// List implements gateway.Jobs, in order of submission.
+func (m *JobMaster) List(context.Context) ([]gateway.JobStatus, error) {
+	out := []gateway.JobStatus{}
+	for _, l := range m.loops() {
+		out = append(out, l.board.read().status)
+	}
+	return out, nil
+}
+
+// Get implements gateway.Jobs.
+func (m *JobMaster) Get(_ context.Context, id job.ID) (gateway.JobStatus, error) {
+	l := m.loop(id)
+	if l == nil {
+		return gateway.JobStatus{}, gateway.JobNotFound(id)
+	}
+	return l.board.read().status, nil
+}
+
+// Watch implements gateway.Jobs. It returns after the job's deletions too. A slow f misses versions in between, but no event that is
+// still remembered.
+func (m *JobMaster) Watch(ctx context.Context, id job.ID, f func(gateway.JobStatus, []gateway.JobEvent) error) error {
+	l := m.loop(id)
+	if l == nil {
+		return gateway.JobNotFound(id)
+	}
+	seen := 0
+	for {
+		g := l.board.look(seen)
+		seen = g.noted
+		if err := f(g.view.status, g.events); err != nil {
+			return err
+		}
+		if g.complete {
+			if !g.view.status.State.Terminal() {
+				return errShutdown
+			}
+			return nil
+		}
+		select {
+		case <-g.changed:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// Cancel implements gateway.Jobs. For a job that has ended it gives the state in which it did. It returns when the job's deletions are done.
+func (m *JobMaster) Cancel(ctx context.Context, id job.ID) (job.State, error) {
+	l := m.loop(id)
+	if l == nil {
+		return 0, gateway.JobNotFound(id)
+	}
+	if err := l.inbox.offer(ctx, cancelRequest{}); err != nil && !errors.Is(err, errLoopEnded) {
+		return 0, err
+	}
+	select {
+	case <-l.inbox.ended:
+	case <-ctx.Done():
+		return 0, context.Cause(ctx)
+	}
+	state := l.board.read().status.State
+	if !state.Terminal() {
+		return 0, errShutdown
+	}
+	return state, nil
+}
+
+// TriggerCheckpoint implements gateway.Jobs.
+func (m *JobMaster) TriggerCheckpoint(ctx context.Context, id job.ID, epoch job.LeaderEpoch) (gateway.CheckpointResult, error) {
+	return m.trigger(ctx, id, epoch, triggerRequest{kind: checkpoint.Checkpoint})
+}
+
+// TriggerSavepoint implements gateway.Jobs.
+func (m *JobMaster) TriggerSavepoint(ctx context.Context, id job.ID, epoch job.LeaderEpoch, dir string) (gateway.CheckpointResult, error) {
+	if dir == "" {
+		dir = m.cfg.SavepointDir
+	}
+	if dir != "" && !isLocation(dir) {
+		return gateway.CheckpointResult{}, &gateway.Error{
+			Code: gateway.InvalidArgument, Reason: gateway.ReasonBadParameter, Job: id,
+			Message: fmt.Sprintf("savepoint directory %q is relative", dir), Remedy: "give an absolute path or a URL that the job master can reach",
+		}
+	}
+	return m.trigger(ctx, id, epoch, triggerRequest{kind: checkpoint.Savepoint, directory: dir})
+}
+
+func (m *JobMaster) trigger(ctx context.Context, id job.ID, epoch job.LeaderEpoch, r triggerRequest) (gateway.CheckpointResult, error) {
+	if epoch != 0 && epoch != m.cfg.Epoch {
+		return gateway.CheckpointResult{}, gateway.StaleEpoch(epoch, m.cfg.Epoch)
+	}
+	l := m.loop(id)
+	if l == nil {
+		return gateway.CheckpointResult{}, gateway.JobNotFound(id)
+	}
+	got, err := ask(ctx, l.inbox, func(answer chan<- coordinator.Reply) message {
+		r.answer = answer
+		return r
+	})
+	switch {
+	case errors.Is(err, errLoopEnded):
+		state := l.board.read().status.State
+		if !state.Terminal() {
+			return gateway.CheckpointResult{}, errShutdown
+		}
+		return gateway.CheckpointResult{}, &gateway.Error{
+			Code: gateway.FailedPrecondition, Reason: gateway.ReasonJobTerminal, Job: id,
+			Message: fmt.Sprintf("job %s is %s and takes no checkpoints any more", id, state), Remedy: "weir checkpoint list shows those that it took",
+		}
+	case err != nil:
+		return gateway.CheckpointResult{}, err
+	case got.Reason != checkpoint.None:
+		return gateway.CheckpointResult{}, triggerError(id, r.kind, got)
+	}
+	return gateway.CheckpointResult{ID: got.ID, Path: l.location(got.Dir), Duration: got.Duration}, nil
+}
+
+// triggerError says why a requested checkpoint did not complete.
+func triggerError(id job.ID, kind checkpoint.Kind, r coordinator.Reply) error {
+	e := &gateway.Error{Code: gateway.Aborted, Reason: gateway.ReasonCheckpointFailed, Job: id, Checkpoint: r.ID, Remedy: "try again"}
+	switch r.Reason {
+	case checkpoint.NotAllRunning, checkpoint.Shutdown:
+		e.Code, e.Remedy = gateway.FailedPrecondition, "GetJob shows the state of the job and its tasks"
+	case checkpoint.TooManyRequests:
+		e.Code = gateway.ResourceExhausted
+	case checkpoint.SavepointDirNeeded:
+		e.Code, e.Reason = gateway.InvalidArgument, gateway.ReasonBadParameter
+		e.Remedy = "name a directory in the request, or start the job master with --savepoint-dir"
+	}
+	if r.ID == 0 {
+		e.Message = fmt.Sprintf("no %s of job %s was taken: %s: %s", kind, id, r.Reason, r.Message)
+	} else {
+		e.Message = fmt.Sprintf("%s %d of job %s did not complete: %s: %s", kind, r.ID, id, r.Reason, r.Message)
+	}
+	return e
+}
+
+// Checkpoints implements gateway.Jobs.
+func (m *JobMaster) Checkpoints(_ context.Context, id job.ID) ([]gateway.CheckpointStatus, error) {
+	l := m.loop(id)
+	if l == nil {
+		return nil, gateway.JobNotFound(id)
+	}
+	v := l.board.read()
+	out := []gateway.CheckpointStatus{}
+	for _, s := range slices.Backward(v.checkpoints) {
+		out = append(out, l.describe(s, v.restored))
+	}
+	return out, nil
+}
+
+// Checkpoint implements gateway.Jobs.
+func (m *JobMaster) Checkpoint(_ context.Context, id job.ID, n checkpoint.ID) (gateway.CheckpointStatus, []gateway.SubtaskCheckpoint, error) {
+	l := m.loop(id)
+	if l == nil {
+		return gateway.CheckpointStatus{}, nil, gateway.JobNotFound(id)
+	}
+	v := l.board.read()
+	for _, s := range v.checkpoints {
+		if s.ID != n {
+			continue
+		}
+		subtasks := []gateway.SubtaskCheckpoint{}
+		for _, t := range s.Subtasks {
+			subtasks = append(subtasks, gateway.SubtaskCheckpoint{Task: t.Task, Acknowledged: t.Acked, Latency: t.Latency, Metrics: t.Metrics})
+		}
+		return l.describe(s, v.restored), subtasks, nil
+	}
+	return gateway.CheckpointStatus{}, nil, &gateway.Error{
+		Code: gateway.NotFound, Reason: gateway.ReasonCheckpointUnknown, Job: id, Checkpoint: n,
+		Message: fmt.Sprintf("job %s has no checkpoint %d that is remembered", id, n), Remedy: "weir checkpoint list, or ListCheckpoints, lists them",
+	}
+}

@@ -1,0 +1,143 @@
+package jobmaster
+
+import (
+	"github.com/weirstream/weir/internal/checkpoint"
+	"github.com/weirstream/weir/internal/coordinator"
+	"github.com/weirstream/weir/internal/gateway"
+	"github.com/weirstream/weir/internal/job"
+	"github.com/weirstream/weir/internal/scheduler"
+)
+
+// fed is a result that is an event already.
+type fed struct{ event interface{ String() string } }
+
+func (m fed) apply(l *jobLoop) { l.feed(m.event) }
+
+// stored is the result of a storage call.
+type stored struct{ event coordinator.Event }
+
+func (m stored) apply(l *jobLoop) {
+	l.open--
+	l.feed(m.event)
+}
+
+// apply takes news of a request for slots, unless the request was withdrawn meanwhile.
+func (m slotGrant) apply(l *jobLoop) { l.granted(m) }
+
+// executorLost: a session has ended.
+type executorLost struct {
+	session *session
+	message string
+}
+
+func (m executorLost) apply(l *jobLoop) {
+	l.feed(scheduler.ExecutorLost{Executor: m.session.reg.Executor, Message: m.message})
+}
+
+// cancelRequest is Jobs.Cancel.
+type cancelRequest struct{}
+
+func (cancelRequest) apply(l *jobLoop) { l.feed(scheduler.CancelRequested{}) }
+
+// triggerRequest is Jobs.TriggerCheckpoint or TriggerSavepoint.
+type triggerRequest struct {
+	kind      checkpoint.Kind
+	directory string
+	answer    chan<- coordinator.Reply
+}
+
+func (m triggerRequest) apply(l *jobLoop) {
+	l.calls.last++
+	l.calls.trigger[l.calls.last] = m.answer
+	l.feed(coordinator.TriggerRequested{Request: l.calls.last, Kind: m.kind, Directory: m.directory})
+}
+
+// acknowledgement is JobMaster.AcknowledgeCheckpoint.
+type acknowledgement struct {
+	ack    gateway.Ack
+	answer chan<- checkpoint.Verdict
+}
+
+func (m acknowledgement) apply(l *jobLoop) {
+	l.calls.last++
+	l.calls.acks[l.calls.last] = m.answer
+	a := m.ack
+	l.feed(coordinator.Ack{Request: l.calls.last, Epoch: a.Epoch, Attempt: a.Attempt, ID: a.ID, State: a.State, Metrics: a.Metrics})
+}
+
+// refusal is JobMaster.DeclineCheckpoint.
+type refusal struct {
+	decline gateway.Decline
+	answer  chan<- bool // whether the attempt is known
+}
+
+func (m refusal) apply(l *jobLoop) {
+	d := m.decline
+	_, known := l.attempt(d.Attempt)
+	if known {
+		l.feed(coordinator.Decline{Epoch: d.Epoch, Attempt: d.Attempt, ID: d.ID, Reason: d.Reason, Message: d.Message})
+	}
+	l.reply(func() { m.answer <- known })
+}
+
+// taskUpdate is JobMaster.UpdateTaskState.
+type taskUpdate struct {
+	update gateway.TaskUpdate
+	answer chan<- bool // whether the attempt is known
+}
+
+func (m taskUpdate) apply(l *jobLoop) {
+	u := m.update
+	_, known := l.attempt(u.Attempt)
+	if known {
+		l.feed(scheduler.TaskStateChanged{Attempt: u.Attempt, State: u.State, Failure: u.Failure, EndOfData: u.EndOfData})
+	}
+	l.reply(func() { m.answer <- known })
+}
+
+// taskReports are the tasks of one job in the heartbeat of an executor.
+type taskReports struct {
+	executor job.ExecutorID
+	reports  []gateway.TaskReport
+	answer   chan<- reportAnswer
+}
+
+type reportAnswer struct {
+	unknown   []job.AttemptID
+	completed checkpoint.ID
+}
+
+// apply makes up for updates that were lost on their way.
+func (m taskReports) apply(l *jobLoop) {
+	var out reportAnswer
+	for _, r := range m.reports {
+		e, present := l.attempt(r.Attempt)
+		if !present || e.Executor != m.executor || e.State.Terminal() && e.State != job.TaskFinished {
+			out.unknown = append(out.unknown, r.Attempt)
+			continue
+		}
+		l.changed = true
+		l.running.counts[r.Attempt] = recordCounts{r.RecordsIn, r.RecordsOut}
+		if l.believes(r) {
+			l.feed(scheduler.TaskStateChanged{Attempt: r.Attempt, State: r.State, EndOfData: r.EndOfData})
+		}
+		if r.NotifiedCheckpoint > 0 {
+			l.feed(coordinator.NotifyConfirmed{Attempt: r.Attempt, ID: r.NotifiedCheckpoint})
+		}
+	}
+	if own := l.coord.Retained(); len(own) > 0 {
+		out.completed = own[len(own)-1].Metadata.ID
+	}
+	l.reply(func() { m.answer <- out })
+}
+
+// believes reports whether the state in a heartbeat is taken over. A failure is only taken from the second heartbeat that tells of it,
+// because the update that is under way says also why.
+func (l *jobLoop) believes(r gateway.TaskReport) bool {
+	if r.State != job.TaskFailed {
+		return true
+	}
+	seen := l.running.failing[r.Attempt]
+	l.running.failing[r.Attempt] = true
+	return seen
+}

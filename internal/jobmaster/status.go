@@ -1,0 +1,98 @@
+package jobmaster
+
+import (
+	"slices"
+
+	"github.com/weirstream/weir/internal/checkpoint"
+	"github.com/weirstream/weir/internal/coordinator"
+	"github.com/weirstream/weir/internal/gateway"
+	"github.com/weirstream/weir/internal/job"
+	"github.com/weirstream/weir/internal/scheduler"
+)
+
+// restoredFrom is the job's own checkpoint that its present execution started from; 0: none.
+type restoredFrom checkpoint.ID
+
+// publish shows the state of the job.
+func (l *jobLoop) publish() {
+	checkpoints := l.coord.History()
+	counts := l.coord.Counts()
+	v := view{checkpoints: checkpoints, restored: restoredFrom(l.running.restored)}
+	v.status = gateway.JobStatus{
+		ID: l.id, Name: l.name, State: l.sched.State(), Detail: l.detail(), Submitted: l.submitted, Ended: l.ended,
+		Restarts: l.sched.Restarts(), Vertices: l.vertices(), Completed: counts.Completed, Failed: counts.Failed,
+		Epoch: l.cfg.Epoch, Fingerprint: l.graph.Fingerprint,
+	}
+	for _, s := range slices.Backward(checkpoints) {
+		if s.State == coordinator.StateCompleted {
+			last := l.describe(s, v.restored)
+			v.status.Last = &last
+			break
+		}
+	}
+	l.board.publish(v)
+}
+
+// detail says what the job waits for, or what has failed.
+func (l *jobLoop) detail() string {
+	detail, failure := l.sched.Detail(), l.sched.Failure().String()
+	switch state := l.sched.State(); {
+	case l.running.deploying != nil:
+		return "waits for a checkpoint that is being written"
+	case state == job.Restarting || state == job.Failing || state == job.Failed:
+		if detail == "" || failure == "" {
+			return detail + failure
+		}
+		return detail + "; " + failure
+	}
+	return detail
+}
+
+func (l *jobLoop) vertices() []gateway.VertexStatus {
+	byTask := map[job.TaskID]scheduler.Execution{}
+	for _, e := range l.sched.Executions() {
+		byTask[e.Task] = e
+	}
+	out := make([]gateway.VertexStatus, len(l.graph.Vertices))
+	for i, v := range l.graph.Vertices {
+		out[i] = gateway.VertexStatus{ID: v.ID, Name: v.Name, Parallelism: v.Parallelism}
+		for n := range v.Parallelism {
+			e := byTask[job.TaskID{Vertex: v.ID, Subtask: n}]
+			id := job.AttemptID{Job: l.id, Task: e.Task, Attempt: e.Attempt}
+			records := l.running.counts[id]
+			out[i].Tasks = append(out[i].Tasks, gateway.TaskStatus{
+				Attempt: id, State: e.State, Executor: e.Executor, Failure: e.LastFailure.String(), RecordsIn: records.in, RecordsOut: records.out,
+			})
+		}
+	}
+	return out
+}
+
+var checkpointStates = map[coordinator.State]gateway.CheckpointState{
+	coordinator.StatePending:    gateway.CheckpointPending,
+	coordinator.StateFinalizing: gateway.CheckpointFinalizing,
+	coordinator.StateCompleted:  gateway.CheckpointCompleted,
+	coordinator.StateAborted:    gateway.CheckpointAborted,
+}
+
+func (l *jobLoop) describe(s coordinator.Stats, restored restoredFrom) gateway.CheckpointStatus {
+	out := gateway.CheckpointStatus{
+		ID: s.ID, Kind: s.Kind, State: checkpointStates[s.State], Triggered: s.Triggered, Duration: s.Duration, StateBytes: s.Bytes,
+		Path: l.location(s.Dir), Tasks: s.Tasks, Acknowledged: s.Acked, Restored: s.ID == checkpoint.ID(restored), Discarded: s.Discarded,
+	}
+	if s.Reason != checkpoint.None {
+		out.Failure = string(s.Reason)
+		if s.Failure != "" {
+			out.Failure += ": " + s.Failure
+		}
+	}
+	return out
+}
+
+// location is a checkpoint's directory as people write it.
+func (l *jobLoop) location(dir string) string {
+	if dir == "" || isLocation(dir) {
+		return dir
+	}
+	return joinLocation(l.cfg.CheckpointDir, dir)
+}
