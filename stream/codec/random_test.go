@@ -216,6 +216,14 @@ func slowAppend(t *testing.T, dst []byte, v reflect.Value) []byte {
 		return binary.LittleEndian.AppendUint64(dst, math.Float64bits(v.Float()))
 	case reflect.String:
 		return append(binary.AppendUvarint(dst, uint64(v.Len())), v.String()...)
+	}
+	return slowAppendHolder(t, dst, v, count)
+}
+
+// slowAppendHolder encodes what holds other values.
+func slowAppendHolder(t *testing.T, dst []byte, v reflect.Value, count func(int) []byte) []byte {
+	typ := v.Type()
+	switch typ.Kind() {
 	case reflect.Pointer:
 		if v.IsNil() {
 			return append(dst, 0)
