@@ -126,14 +126,14 @@ func decodeCancelTasks(p *pb.CancelTasksRequest) (gateway.CancelTasks, error) {
 
 func encodeTrigger(r gateway.TriggerCheckpoint) *pb.TriggerCheckpointRequest {
 	return &pb.TriggerCheckpointRequest{
-		LeaderEpoch: uint64(r.Epoch), CheckpointId: int64(r.ID), TimestampMs: encodeTime(r.Timestamp),
+		LeaderEpoch: uint64(r.Epoch), CheckpointId: int64(r.ID), Directory: r.Dir, TimestampMs: encodeTime(r.Timestamp),
 		Attempts: encodeAttempts(r.Attempts), Final: r.Final,
 	}
 }
 
 func decodeTrigger(p *pb.TriggerCheckpointRequest) (gateway.TriggerCheckpoint, error) {
 	r := gateway.TriggerCheckpoint{
-		Epoch: job.LeaderEpoch(p.GetLeaderEpoch()), Timestamp: decodeTime(p.GetTimestampMs()), Final: p.GetFinal(),
+		Epoch: job.LeaderEpoch(p.GetLeaderEpoch()), Dir: p.GetDirectory(), Timestamp: decodeTime(p.GetTimestampMs()), Final: p.GetFinal(),
 	}
 	var err error
 	if r.ID, err = decodeCheckpointID(p.GetCheckpointId()); err != nil {

@@ -33,7 +33,8 @@ func newServer(log *zap.Logger, c codec, opts ...grpc.ServerOption) *Server {
 	all := append([]grpc.ServerOption{
 		grpc.ForceServerCodecV2(c),
 		grpc.ChainUnaryInterceptor(unaryErrors(log)),
-		grpc.ChainStreamInterceptor(streamErrors(log), live.intercept),
+		grpc.ChainStreamInterceptor(streamErrors(log)),
+		grpc.InTapHandle(live.tap),
 		grpc.MaxRecvMsgSize(MaxMessageBytes),
 		grpc.MaxSendMsgSize(MaxMessageBytes),
 		grpc.MaxConcurrentStreams(MaxStreams),
@@ -59,8 +60,9 @@ func (s *Server) SetServing(serving bool) {
 }
 
 // Serve accepts connections until ctx ends; it closes lis. Then streams end, running calls get StopGrace to finish, and Serve returns when
-// every handler has. A handler must therefore end when its context does.
+// every handler has. A handler must therefore end when its context does. It must be called once.
 func (s *Server) Serve(ctx context.Context, lis net.Listener) error {
+	s.streams.find(s.grpc.GetServiceInfo())
 	served := make(chan error, 1)
 	go func() { served <- s.grpc.Serve(lis) }()
 	select {

@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/tap"
 
 	"github.com/weirstream/weir/internal/gateway"
 )
@@ -32,6 +33,9 @@ func streamErrors(log *zap.Logger) grpc.StreamServerInterceptor {
 			if r := recover(); r != nil {
 				err = panicked(log, info.FullMethod, r)
 			}
+			if err != nil && errors.Is(context.Cause(stream.Context()), errStopping) {
+				err = errStopping // not Canceled: it was not the client that ended the stream
+			}
 			err = encodeError(err)
 		}()
 		return handle(srv, stream)
@@ -52,7 +56,8 @@ var errStopping = &gateway.Error{
 
 // streams are the streams that a server serves. They live as long as their clients want, so that a server that stops must end them.
 type streams struct {
-	mu struct {
+	methods map[string]bool // which calls are streams; not changed once the server runs
+	mu      struct {
 		sync.Mutex
 		ended bool
 		next  int
@@ -60,17 +65,27 @@ type streams struct {
 	}
 }
 
-// intercept gives a stream a context that ends with the server.
-func (s *streams) intercept(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
-	ctx, cancel := context.WithCancelCause(stream.Context())
-	defer cancel(nil)
-	forget := s.add(cancel)
-	defer forget()
-	err := handle(srv, &serverStream{stream, ctx})
-	if err != nil && errors.Is(context.Cause(ctx), errStopping) {
-		return errStopping // not Canceled: it was not the client that ended the stream
+// find notes which of the calls are streams.
+func (s *streams) find(services map[string]grpc.ServiceInfo) {
+	s.methods = map[string]bool{}
+	for service, info := range services {
+		for _, m := range info.Methods {
+			if m.IsClientStream || m.IsServerStream {
+				s.methods["/"+service+"/"+m.Name] = true
+			}
+		}
 	}
-	return err
+}
+
+// tap gives a stream a context that ends with the server. It is done here and not in an interceptor because the end of a context that an
+// interceptor makes does not wake a handler that waits for a message.
+func (s *streams) tap(ctx context.Context, info *tap.Info) (context.Context, error) {
+	if !s.methods[info.FullMethodName] {
+		return ctx, nil
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	context.AfterFunc(ctx, s.add(cancel))
+	return ctx, nil
 }
 
 // add makes the stream end with the server, until the function that it answers is called.
@@ -102,11 +117,3 @@ func (s *streams) end() {
 		cancel(errStopping)
 	}
 }
-
-// serverStream is a stream with another context.
-type serverStream struct {
-	grpc.ServerStream
-	ctx context.Context
-}
-
-func (s *serverStream) Context() context.Context { return s.ctx }
