@@ -57,11 +57,11 @@ func (l *jobLoop) coordinate(ctx context.Context, e coordinator.Effect) {
 // store makes a storage call beside the loop; its answer comes back as an event. It outlives ctx: what was begun when the job master
 // shuts down is brought to its end, since nobody would know how far it came.
 func (l *jobLoop) store(ctx context.Context, f func(ctx context.Context) coordinator.Event) {
-	l.open++
+	l.calling.open++
 	ctx = context.WithoutCancel(ctx)
 	l.work.Go(func() {
-		l.storage <- struct{}{}
-		defer func() { <-l.storage }()
+		l.calling.tokens <- struct{}{}
+		defer func() { <-l.calling.tokens }()
 		ctx, cancel := context.WithTimeout(ctx, storageTimeout)
 		defer cancel()
 		l.inbox.post(stored{f(ctx)})
@@ -177,25 +177,28 @@ func (l *jobLoop) discard(ctx context.Context, e coordinator.Discard) {
 
 // removeJobDir removes the directory of a job that has left nothing in it.
 func (l *jobLoop) removeJobDir(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storageTimeout)
-	defer cancel()
-	dir := checkpoint.JobDir(l.id)
-	files, err := l.cfg.Storage.Files(ctx, dir)
-	if err == nil && len(files) == 0 {
-		err = l.cfg.Storage.RemoveAll(ctx, dir)
-	}
-	if err != nil {
-		l.log.Warn("remove the job's checkpoint directory", zap.String("dir", dir), zap.Error(err))
-	}
+	l.store(ctx, func(ctx context.Context) coordinator.Event {
+		dir := checkpoint.JobDir(l.id)
+		files, err := l.cfg.Storage.Files(ctx, dir)
+		if err == nil && len(files) == 0 {
+			err = l.cfg.Storage.RemoveAll(ctx, dir)
+		}
+		if err != nil {
+			l.log.Warn("remove the job's checkpoint directory", zap.String("dir", dir), zap.Error(err))
+		}
+		return nil
+	})
 }
 
-// sendTrigger tells the executors of the sources to inject the barrier.
+// sendTrigger tells the executors of the sources to inject the barrier. The tasks write into the checkpoint directory, for a savepoint too.
 func (l *jobLoop) sendTrigger(e coordinator.SendTrigger) {
 	l.perExecutor(e.Attempts, func(executor job.ExecutorID, attempts []job.AttemptID) {
 		failed := func(a job.AttemptID, why string) coordinator.Event {
 			return coordinator.TriggerFailed{ID: e.ID, Attempt: a, Err: "executor " + string(executor) + ": " + why}
 		}
-		r := gateway.TriggerCheckpoint{Epoch: l.cfg.Epoch, ID: e.ID, Timestamp: e.Timestamp, Attempts: attempts, Final: e.Final}
+		r := gateway.TriggerCheckpoint{
+			Epoch: l.cfg.Epoch, ID: e.ID, Timestamp: e.Timestamp, Dir: checkpoint.Dir(l.id, e.ID), Attempts: attempts, Final: e.Final,
+		}
 		sent := l.send(executor, func(ctx context.Context, x gateway.TaskExecutor) {
 			ctx, cancel := context.WithTimeout(ctx, callTimeout)
 			defer cancel()

@@ -36,7 +36,6 @@ type jobLoop struct {
 	inbox    *inbox
 	board    *board
 	work     sync.WaitGroup // everything that the loop has started
-	storage  chan struct{}  // tokens of storage calls
 
 	sched *scheduler.Core
 	coord *coordinator.Core
@@ -44,9 +43,9 @@ type jobLoop struct {
 
 	running execution
 	calls   callers
-	open    int       // storage calls that have not answered
-	ended   time.Time // when the job entered its terminal state
-	changed bool      // since the last publication
+	calling storageCalls
+	end     ending
+	changed bool // since the last publication
 }
 
 // execution is what the loop knows of the present execution of the job.
@@ -64,6 +63,18 @@ type execution struct {
 
 type recordCounts struct{ in, out int64 }
 
+// storageCalls are those that run beside the loop.
+type storageCalls struct {
+	tokens chan struct{} // one for each that runs
+	open   int           // not answered
+}
+
+// ending is how a job ends.
+type ending struct {
+	at         time.Time // when it entered its terminal state
+	dirRemoved bool      // or being removed
+}
+
 // callers wait for answers of the coordinator.
 type callers struct {
 	last    coordinator.RequestID
@@ -75,12 +86,13 @@ type callers struct {
 func newJobLoop(cfg *Config, r *registry, s spec) *jobLoop {
 	l := &jobLoop{
 		spec: s, cfg: cfg, registry: r, log: cfg.Log.With(zap.String("job", string(s.id))),
-		inbox: newInbox(), board: newBoard(), storage: make(chan struct{}, maxStorageCalls),
+		inbox: newInbox(), board: newBoard(),
 		sched: scheduler.New(scheduler.Config{Job: s.id, Graph: s.graph, Restart: s.options.Restart, CancelTimeout: cfg.CancelTimeout}),
 		coord: coordinator.New(coordinator.Config{
 			Job: s.id, JobName: s.name, Params: s.params, Graph: s.graph, Epoch: cfg.Epoch, Options: s.options.Checkpoint, Restored: s.restored,
 		}),
 	}
+	l.calling.tokens = make(chan struct{}, maxStorageCalls)
 	l.calls.acks = map[coordinator.RequestID]chan<- checkpoint.Verdict{}
 	l.calls.trigger = map[coordinator.RequestID]chan<- coordinator.Reply{}
 	l.publish()
@@ -96,8 +108,10 @@ func (l *jobLoop) run(ctx context.Context) {
 	for {
 		l.settle(ctx)
 		l.answer()
+		l.cleanUp(ctx)
 		if l.over() {
-			break
+			l.finish(ctx)
+			return
 		}
 		l.arm(timer)
 		stop := ctx.Done()
@@ -117,23 +131,34 @@ func (l *jobLoop) run(ctx context.Context) {
 			return
 		}
 	}
-	l.removeJobDir(ctx)
-	l.finish(ctx)
 }
 
-// over reports that nothing remains to be done for the job.
-func (l *jobLoop) over() bool {
-	return l.sched.State().Terminal() && l.open == 0 && l.coord.Settled()
+// over reports that nothing remains to be done for the job: it has ended, and so has every storage call, the last of which takes the job's
+// directory away.
+func (l *jobLoop) over() bool { return l.end.dirRemoved && l.calling.open == 0 }
+
+// cleanUp removes the job's directory once everything that was in it is decided. Those who wait for the end of the job wait for its
+// deletions too, but not for metadata that is still being written: that can last, and nobody can stop it.
+func (l *jobLoop) cleanUp(ctx context.Context) {
+	if !l.sched.State().Terminal() {
+		return
+	}
+	if l.calling.open == 0 && !l.end.dirRemoved {
+		l.end.dirRemoved = true
+		l.removeJobDir(ctx)
+	}
+	if l.over() || !l.coord.Settled() {
+		l.answer()
+		l.board.end()
+	}
 }
 
-// finish ends the loop: first what it started, then those who wait for it.
+// finish ends the loop: first what it started, then those who wait for it. Messages that came last are not looked at; their senders see that
+// the inbox has ended.
 func (l *jobLoop) finish(ctx context.Context) {
 	l.registry.detach(l.id)
 	l.stopSenders()
 	l.work.Wait()
-	for _, m := range l.inbox.take() {
-		m.apply(l) // an answer to a caller that came last; events for the cores lead to nothing any more
-	}
 	l.publish()
 	l.board.end()
 	close(l.inbox.ended)

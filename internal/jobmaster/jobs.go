@@ -30,8 +30,8 @@ func (m *JobMaster) Get(_ context.Context, id job.ID) (gateway.JobStatus, error)
 	return l.board.read().status, nil
 }
 
-// Watch implements gateway.Jobs. It returns after the job's deletions too. A slow f misses versions in between, but no event that is
-// still remembered.
+// Watch implements gateway.Jobs. When it returns without an error the job's deletions are done, except those that must wait for metadata
+// that is still being written. A slow f misses versions in between, but no event that is still remembered.
 func (m *JobMaster) Watch(ctx context.Context, id job.ID, f func(gateway.JobStatus, []gateway.JobEvent) error) error {
 	l := m.loop(id)
 	if l == nil {
@@ -58,7 +58,8 @@ func (m *JobMaster) Watch(ctx context.Context, id job.ID, f func(gateway.JobStat
 	}
 }
 
-// Cancel implements gateway.Jobs. For a job that has ended it gives the state in which it did. It returns when the job's deletions are done.
+// Cancel implements gateway.Jobs. For a job that has ended it gives the state in which it did. As with Watch, the job's deletions are done
+// when it returns.
 func (m *JobMaster) Cancel(ctx context.Context, id job.ID) (job.State, error) {
 	l := m.loop(id)
 	if l == nil {
@@ -67,16 +68,12 @@ func (m *JobMaster) Cancel(ctx context.Context, id job.ID) (job.State, error) {
 	if err := l.inbox.offer(ctx, cancelRequest{}); err != nil && !errors.Is(err, errLoopEnded) {
 		return 0, err
 	}
-	select {
-	case <-l.inbox.ended:
-	case <-ctx.Done():
-		return 0, context.Cause(ctx)
-	}
-	state := l.board.read().status.State
-	if !state.Terminal() {
-		return 0, errShutdown
-	}
-	return state, nil
+	var state job.State
+	err := m.Watch(ctx, id, func(s gateway.JobStatus, _ []gateway.JobEvent) error {
+		state = s.State
+		return nil
+	})
+	return state, err
 }
 
 // TriggerCheckpoint implements gateway.Jobs.

@@ -13,12 +13,14 @@ type fed struct{ event interface{ String() string } }
 
 func (m fed) apply(l *jobLoop) { l.feed(m.event) }
 
-// stored is the result of a storage call.
+// stored is the result of a storage call; the event may be nil.
 type stored struct{ event coordinator.Event }
 
 func (m stored) apply(l *jobLoop) {
-	l.open--
-	l.feed(m.event)
+	l.calling.open--
+	if m.event != nil {
+		l.feed(m.event)
+	}
 }
 
 // apply takes news of a request for slots, unless the request was withdrawn meanwhile.

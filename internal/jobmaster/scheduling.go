@@ -88,7 +88,7 @@ func (l *jobLoop) statusChanged(e scheduler.JobStatusChanged) {
 	if !e.To.Terminal() {
 		return
 	}
-	l.ended = time.Now()
+	l.end.at = time.Now()
 	deleteAll := e.To == job.Finished || l.options.Checkpoint.DeleteOnCancel
 	l.feed(coordinator.Closed{DeleteAll: deleteAll})
 }

@@ -19,7 +19,7 @@ func (l *jobLoop) publish() {
 	counts := l.coord.Counts()
 	v := view{checkpoints: checkpoints, restored: restoredFrom(l.running.restored)}
 	v.status = gateway.JobStatus{
-		ID: l.id, Name: l.name, State: l.sched.State(), Detail: l.detail(), Submitted: l.submitted, Ended: l.ended,
+		ID: l.id, Name: l.name, State: l.sched.State(), Detail: l.detail(), Submitted: l.submitted, Ended: l.end.at,
 		Restarts: l.sched.Restarts(), Vertices: l.vertices(), Completed: counts.Completed, Failed: counts.Failed,
 		Epoch: l.cfg.Epoch, Fingerprint: l.graph.Fingerprint,
 	}

@@ -15,7 +15,7 @@ type board struct {
 		events   []gateway.JobEvent // the newest timelineLength
 		noted    int                // events ever
 		changed  chan struct{}      // closed at the next change
-		complete bool               // nothing will change any more
+		complete bool               // nobody needs to wait any more
 	}
 }
 
@@ -49,7 +49,7 @@ func (b *board) publish(v view) {
 	b.wake()
 }
 
-// end says that the latest view is the last.
+// end says that watchers need not wait for more.
 func (b *board) end() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -1,0 +1,508 @@
+package jobmaster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/zap/zaptest"
+
+	"github.com/weirstream/weir/internal/checkpoint"
+	"github.com/weirstream/weir/internal/gateway"
+	"github.com/weirstream/weir/internal/job"
+)
+
+// cluster is a job master with fake executors and a storage in memory, for use in a bubble.
+type cluster struct {
+	t         *testing.T
+	m         *JobMaster
+	stop      context.CancelFunc
+	stopped   chan error
+	storage   *memory
+	elsewhere *memory // whatever OpenStorage gives, with full paths
+	ids       int
+	mu        sync.Mutex
+	executors map[string]*executor // by address
+}
+
+func newCluster(t *testing.T, change ...func(*Config)) *cluster {
+	c := &cluster{t: t, storage: newMemory(), elsewhere: newMemory(), executors: map[string]*executor{}, stopped: make(chan error, 1)}
+	cfg := Config{
+		Log: zaptest.NewLogger(t), Epoch: 1, Storage: c.storage, CheckpointDir: "file:///chk", CancelTimeout: 30 * time.Second,
+		HeartbeatInterval: time.Second, HeartbeatTimeout: 5 * time.Second,
+		OpenStorage: func(location string, mustExist bool) (Storage, error) {
+			if mustExist && !c.elsewhere.hasDir(location) {
+				return nil, fmt.Errorf("%s: no such directory", location)
+			}
+			return below{c.elsewhere, location}, nil
+		},
+		Dial:   func(address string) (gateway.TaskExecutor, io.Closer, error) { return c.at(address), nil, nil },
+		NewID:  func() job.ID { c.ids++; return job.ID(fmt.Sprintf("job-%d", c.ids)) },
+		Random: func() float64 { return 0 },
+	}
+	for _, f := range change {
+		f(&cfg)
+	}
+	c.m = New(cfg)
+	ctx, stop := context.WithCancel(t.Context())
+	c.stop = stop
+	go func() { c.stopped <- c.m.Run(ctx) }()
+	return c
+}
+
+// close ends the job master; everything must end with it.
+func (c *cluster) close() {
+	c.stop()
+	if err := <-c.stopped; err != nil {
+		c.t.Errorf("Run: %v", err)
+	}
+	for _, x := range c.executors {
+		x.disconnect()
+	}
+}
+
+func (c *cluster) at(address string) *executor {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.executors[address]
+}
+
+// executor is a fake task executor: it says that its tasks run, acknowledges checkpoints, and ends tasks when it is told.
+type executor struct {
+	c      *cluster
+	id     job.ExecutorID
+	reg    gateway.Registration
+	cancel context.CancelFunc
+	ended  chan error
+	script script
+
+	mu       sync.Mutex
+	tasks    map[job.AttemptID]gateway.TaskDeployment
+	options  job.Options
+	deployed []gateway.DeployTasks
+	final    bool
+	notified []checkpoint.ID
+	work     sync.WaitGroup
+}
+
+// script changes what an executor does.
+type script struct {
+	deploy  func(context.Context) error // before a deployment is accepted
+	trigger func(context.Context) error
+	notify  func(context.Context) error
+	mute    bool // no heartbeats
+	noAck   func(gateway.TriggerCheckpoint, job.AttemptID) bool
+	stuck   bool // ignores cancellations
+}
+
+// graphOf is a source vertex and an aggregation with the given parallelism.
+func graphOf(name string, parallelism int) *job.Graph {
+	g := &job.Graph{Name: name, Fingerprint: "f1", Vertices: []job.Vertex{
+		{ID: "src", Name: "src", Parallelism: parallelism, MaxParallelism: 8, Operators: []job.Operator{{ID: "src", Kind: "source"}}},
+		{ID: "agg", Name: "agg", Parallelism: parallelism, MaxParallelism: 8, Operators: []job.Operator{{ID: "agg", Kind: "reduce"}}},
+	}, Edges: []job.Edge{{ID: "src->agg", From: "src", To: "agg", Partitioning: job.Hash}}}
+	for i := range 3 {
+		g.Vertices[0].Splits = append(g.Vertices[0].Splits, []byte{byte(i)})
+	}
+	return g
+}
+
+// start registers an executor and returns when it is registered.
+func (c *cluster) start(id string, slots int, s script, jobs ...string) *executor {
+	if len(jobs) == 0 {
+		jobs = []string{"flights"}
+	}
+	return c.startAs(gateway.Registration{
+		Executor: job.ExecutorID(id), Incarnation: id + "-1", Address: id + ":1", Slots: slots, Jobs: jobs, Version: "v1",
+	}, s)
+}
+
+func (c *cluster) startAs(r gateway.Registration, s script) *executor {
+	ctx, cancel := context.WithCancel(c.t.Context())
+	x := &executor{c: c, id: r.Executor, reg: r, cancel: cancel, ended: make(chan error, 1), script: s, tasks: map[job.AttemptID]gateway.TaskDeployment{}}
+	c.mu.Lock()
+	c.executors[r.Address] = x
+	c.mu.Unlock()
+	registered := make(chan struct{})
+	go func() {
+		err := c.m.RegisterTaskExecutor(ctx, r, func(gateway.Registered) { close(registered) })
+		x.ended <- err
+		cancel()
+	}()
+	select {
+	case <-registered:
+	case err := <-x.ended:
+		c.t.Fatalf("register %s: %v", r.Executor, err)
+	}
+	if !s.mute {
+		go x.beat(ctx)
+	}
+	return x
+}
+
+func (x *executor) beat(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(time.Second):
+		}
+		h := gateway.Heartbeat{Executor: x.id, Incarnation: x.reg.Incarnation, Epoch: 1}
+		x.mu.Lock()
+		for a := range x.tasks {
+			h.Tasks = append(h.Tasks, gateway.TaskReport{Attempt: a, State: job.TaskRunning, RecordsIn: 7})
+		}
+		x.mu.Unlock()
+		answer, err := x.c.m.Heartbeat(ctx, h)
+		if err != nil {
+			continue
+		}
+		x.mu.Lock()
+		for _, a := range answer.Unknown {
+			delete(x.tasks, a)
+		}
+		x.mu.Unlock()
+	}
+}
+
+// disconnect breaks the registration, as the death of the process does.
+func (x *executor) disconnect() {
+	x.cancel()
+	x.work.Wait()
+}
+
+func (x *executor) update(a job.AttemptID, s job.TaskState, endOfData bool) {
+	_ = x.c.m.UpdateTaskState(x.c.t.Context(), gateway.TaskUpdate{Epoch: 1, Attempt: a, State: s, EndOfData: endOfData})
+}
+
+func (x *executor) PlanJob(_ context.Context, r gateway.PlanJob) (*job.Graph, error) {
+	if r.Params["bad"] != "" {
+		return nil, &gateway.Error{Code: gateway.InvalidArgument, Reason: gateway.ReasonBadParameter, Message: "parameter bad is bad"}
+	}
+	return graphOf(r.JobName, max(r.Options.Parallelism, 1)), nil
+}
+
+func (x *executor) DeployTasks(ctx context.Context, r gateway.DeployTasks) error {
+	if x.script.deploy != nil {
+		if err := x.script.deploy(ctx); err != nil {
+			return err
+		}
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.deployed = append(x.deployed, r)
+	for _, t := range r.Tasks {
+		x.tasks[t.Attempt] = t
+	}
+	x.work.Go(func() {
+		for _, t := range r.Tasks {
+			x.update(t.Attempt, job.TaskInitializing, false)
+		}
+		for _, t := range r.Tasks {
+			x.update(t.Attempt, job.TaskRunning, false)
+		}
+	})
+	return nil
+}
+
+func (x *executor) CancelTasks(_ context.Context, r gateway.CancelTasks) (unknown []job.AttemptID, err error) {
+	if x.script.stuck {
+		return nil, nil
+	}
+	for _, a := range r.Attempts {
+		if !x.drop(a) {
+			unknown = append(unknown, a)
+			continue
+		}
+		x.work.Go(func() { x.update(a, job.TaskCanceled, false) })
+	}
+	return unknown, nil
+}
+
+func (x *executor) drop(a job.AttemptID) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	_, ok := x.tasks[a]
+	delete(x.tasks, a)
+	return ok
+}
+
+func (x *executor) attempts() []job.AttemptID {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	var out []job.AttemptID
+	for a := range x.tasks {
+		out = append(out, a)
+	}
+	slices.SortFunc(out, job.AttemptID.Compare)
+	return out
+}
+
+// TriggerCheckpoint acknowledges for every task of the executor: each executor of these tests has a source.
+func (x *executor) TriggerCheckpoint(ctx context.Context, r gateway.TriggerCheckpoint) (unknown []job.AttemptID, err error) {
+	if x.script.trigger != nil {
+		if err := x.script.trigger(ctx); err != nil {
+			return nil, err
+		}
+	}
+	x.mu.Lock()
+	x.final = r.Final
+	x.mu.Unlock()
+	for _, a := range x.attempts() {
+		if x.script.noAck != nil && x.script.noAck(r, a) || a.Job != r.Attempts[0].Job {
+			continue
+		}
+		x.work.Go(func() {
+			file := checkpoint.StateFile(a, r.ID)
+			if err := x.c.storage.CreateFile(x.c.t.Context(), r.Dir+"/"+file, []byte("state")); err != nil {
+				x.c.t.Errorf("write state: %v", err)
+			}
+			if v, err := x.c.m.AcknowledgeCheckpoint(x.c.t.Context(), ackOf(a, r.ID)); err != nil || v != checkpoint.Kept {
+				x.c.t.Logf("ack %s of checkpoint %d: %s, %v", a, r.ID, v, err)
+			}
+		})
+	}
+	return nil, nil
+}
+
+// ackOf is an ack whose state is one item that names the task and the checkpoint.
+func ackOf(a job.AttemptID, id checkpoint.ID) gateway.Ack {
+	file := checkpoint.StateFile(a, id)
+	return gateway.Ack{Epoch: 1, Attempt: a, ID: id, State: checkpoint.SubtaskState{
+		Subtask: a.Task.Subtask,
+		Operators: []checkpoint.OperatorState{{
+			Operator: string(a.Task.Vertex),
+			Items:    &checkpoint.Items{Handle: checkpoint.FileHandle(file, 0, []byte("state")), Offsets: []int64{0, 5}},
+		}},
+	}, Metrics: checkpoint.Metrics{StateBytes: 5}}
+}
+
+func (x *executor) NotifyCheckpointComplete(ctx context.Context, r gateway.NotifyCheckpointComplete) ([]job.AttemptID, error) {
+	if x.script.notify != nil {
+		if err := x.script.notify(ctx); err != nil {
+			return nil, err
+		}
+	}
+	x.mu.Lock()
+	x.notified = append(x.notified, r.ID)
+	final := x.final
+	x.mu.Unlock()
+	if final {
+		for _, a := range r.Attempts {
+			x.drop(a)
+			x.work.Go(func() { x.update(a, job.TaskFinished, true) })
+		}
+	}
+	return nil, nil
+}
+
+func (x *executor) NotifyCheckpointAborted(context.Context, gateway.NotifyCheckpointAborted) ([]job.AttemptID, error) {
+	return nil, nil
+}
+
+// endOfData says that every task has reached the end of its input.
+func (x *executor) endOfData() {
+	for _, a := range x.attempts() {
+		x.update(a, job.TaskRunning, true)
+	}
+}
+
+// lastDeployment is the latest one, and how many there were.
+func (x *executor) lastDeployment() (gateway.DeployTasks, int) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if len(x.deployed) == 0 {
+		return gateway.DeployTasks{}, 0
+	}
+	return x.deployed[len(x.deployed)-1], len(x.deployed)
+}
+
+// submit starts a job with checkpoints every second.
+func (c *cluster) submit(parallelism int, change ...func(*gateway.Submission)) job.ID {
+	c.t.Helper()
+	s := gateway.Submission{JobName: "flights", Options: job.Options{Parallelism: parallelism, MaxParallelism: 8}}
+	s.Options.Checkpoint.Interval = time.Second
+	for _, f := range change {
+		f(&s)
+	}
+	id, err := c.m.Submit(c.t.Context(), s)
+	if err != nil {
+		c.t.Fatalf("submit: %v", err)
+	}
+	return id
+}
+
+func (c *cluster) status(id job.ID) gateway.JobStatus {
+	c.t.Helper()
+	s, err := c.m.Get(c.t.Context(), id)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return s
+}
+
+// expect waits until nothing moves and then compares the state.
+func (c *cluster) expect(id job.ID, want job.State) gateway.JobStatus {
+	c.t.Helper()
+	synctest.Wait()
+	s := c.status(id)
+	if s.State != want {
+		c.t.Fatalf("job %s is %s (%s), want %s", id, s.State, s.Detail, want)
+	}
+	return s
+}
+
+func runningTasks(s gateway.JobStatus) int {
+	n := 0
+	for _, v := range s.Vertices {
+		for _, t := range v.Tasks {
+			if t.State == job.TaskRunning {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// memory is a storage. before runs ahead of each operation, without the lock.
+type memory struct {
+	before func(op, name string) error
+	mu     sync.Mutex
+	files  map[string][]byte
+	dirs   map[string]bool
+}
+
+func newMemory() *memory { return &memory{files: map[string][]byte{}, dirs: map[string]bool{}} }
+
+func (s *memory) do(op, name string, f func() error) error {
+	if s.before != nil {
+		if err := s.before(op, name); err != nil {
+			return err
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return f()
+}
+
+func (s *memory) hasDir(dir string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name := range s.files {
+		if strings.HasPrefix(name, dir+"/") {
+			return true
+		}
+	}
+	for name := range s.dirs {
+		if name == dir || strings.HasPrefix(name, dir+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *memory) MkdirAll(_ context.Context, dir string) error {
+	return s.do("mkdir", dir, func() error { s.dirs[dir] = true; return nil })
+}
+
+func (s *memory) ReadFile(_ context.Context, name string, limit int64) (data []byte, err error) {
+	err = s.do("read", name, func() error {
+		var ok bool
+		if data, ok = s.files[name]; !ok {
+			return fmt.Errorf("%s: no such file", name)
+		}
+		if int64(len(data)) > limit {
+			return errors.New("too large")
+		}
+		return nil
+	})
+	return data, err
+}
+
+func (s *memory) CreateFile(_ context.Context, name string, data []byte) error {
+	return s.do("create", name, func() error {
+		if _, ok := s.files[name]; ok {
+			return fmt.Errorf("%s: exists", name)
+		}
+		s.files[name] = slices.Clone(data)
+		return nil
+	})
+}
+
+func (s *memory) Files(_ context.Context, dir string) (out []string, err error) {
+	err = s.do("files", dir, func() error {
+		for name := range s.files {
+			if strings.HasPrefix(name, dir+"/") || dir == "" {
+				out = append(out, name)
+			}
+		}
+		slices.Sort(out)
+		return nil
+	})
+	return out, err
+}
+
+func (s *memory) DiscardCheckpoint(_ context.Context, dir string) error {
+	return s.do("discard", dir, func() error { s.removeAll(dir); return nil })
+}
+
+func (s *memory) RemoveAll(_ context.Context, dir string) error {
+	return s.do("remove", dir, func() error { s.removeAll(dir); return nil })
+}
+
+func (s *memory) removeAll(dir string) {
+	for name := range s.files {
+		if strings.HasPrefix(name, dir+"/") {
+			delete(s.files, name)
+		}
+	}
+	for name := range s.dirs {
+		if name == dir || strings.HasPrefix(name, dir+"/") {
+			delete(s.dirs, name)
+		}
+	}
+}
+
+// content lists files and directories.
+func (s *memory) content() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []string
+	for name := range s.files {
+		out = append(out, name)
+	}
+	for name := range s.dirs {
+		out = append(out, name+"/")
+	}
+	slices.Sort(out)
+	return out
+}
+
+// below is the part of a memory below a path.
+type below struct {
+	*memory
+	root string
+}
+
+func (b below) MkdirAll(ctx context.Context, dir string) error {
+	return b.memory.MkdirAll(ctx, b.root+"/"+dir)
+}
+
+func (b below) ReadFile(ctx context.Context, name string, limit int64) ([]byte, error) {
+	return b.memory.ReadFile(ctx, b.root+"/"+name, limit)
+}
+
+func (b below) CreateFile(ctx context.Context, name string, data []byte) error {
+	return b.memory.CreateFile(ctx, b.root+"/"+name, data)
+}
+
+func (b below) DiscardCheckpoint(ctx context.Context, dir string) error {
+	return b.memory.DiscardCheckpoint(ctx, b.root+"/"+dir)
+}
