@@ -12,6 +12,9 @@ import (
 // ErrClosed is what senders get when the receiving task has ended.
 var ErrClosed = errors.New("the receiving task has ended")
 
+// ErrRecord is in the error of a record that cannot be encoded: it is the record's fault, not the connection's.
+var ErrRecord = errors.New("a record cannot be sent")
+
 // Codec encodes the batches of an edge for the wire.
 type Codec interface {
 	Encode(dst []byte, b element.Batch) ([]byte, error)

@@ -220,7 +220,7 @@ func (r *remoteSender) send(e element.Element) error {
 	}
 	if err != nil {
 		s.network.cfg.Frames.Put(buf)
-		return fmt.Errorf("exchange: edge %s: %w", r.edge, err)
+		return fmt.Errorf("exchange: edge %s: %w: %w", r.edge, ErrRecord, err)
 	}
 	r.last = len(frame)
 	if err := s.stream.Send(buf); err != nil {

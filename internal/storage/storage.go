@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"net/url"
+	"os"
 	"path"
 	"strings"
 	"time"
@@ -150,6 +151,24 @@ func DiscardCheckpoint(ctx context.Context, s Storage, dir string) error {
 	}
 	if err := s.RemoveAll(ctx, dir); err != nil {
 		return fmt.Errorf("discard checkpoint %s: %w", dir, err)
+	}
+	return nil
+}
+
+// Exists gives ErrNotFound, with the location, when there is no directory at location.
+func Exists(location string) error {
+	dir, err := directory(location)
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("directory %s: %w", location, ErrNotFound)
+	case err != nil:
+		return fmt.Errorf("directory %s: %w", location, err)
+	case !info.IsDir():
+		return fmt.Errorf("%s is not a directory", location)
 	}
 	return nil
 }

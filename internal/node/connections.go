@@ -1,0 +1,93 @@
+package node
+
+import (
+	"context"
+	"sync"
+
+	"google.golang.org/grpc"
+
+	"github.com/weirstream/weir/internal/exchange"
+	"github.com/weirstream/weir/internal/rpc"
+	"github.com/weirstream/weir/internal/storage"
+	"github.com/weirstream/weir/internal/taskexecutor"
+)
+
+// connections are the connections of an executor to its peers, one each.
+type connections struct {
+	mu struct {
+		sync.Mutex
+		conns map[string]*grpc.ClientConn
+	}
+}
+
+func newConnections() *connections {
+	c := &connections{}
+	c.mu.conns = map[string]*grpc.ClientConn{}
+	return c
+}
+
+// openExchange opens a stream to a peer. A peer that was lost and has come back is reached at once, not after the pause of a connection that failed.
+func (c *connections) openExchange(ctx context.Context, address string) (exchange.FrameStream, error) {
+	conn, err := c.get(address)
+	if err != nil {
+		return nil, err
+	}
+	conn.ResetConnectBackoff()
+	return rpc.OpenExchange(ctx, conn)
+}
+
+func (c *connections) get(address string) (*grpc.ClientConn, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if conn := c.mu.conns[address]; conn != nil {
+		return conn, nil
+	}
+	conn, err := rpc.Dial(address)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.conns[address] = conn
+	return conn, nil
+}
+
+func (c *connections) close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, conn := range c.mu.conns {
+		_ = conn.Close() // the process ends
+	}
+}
+
+// frames is the buffer pool of package rpc as the exchange needs it.
+type frames struct{}
+
+func (frames) Get(size int) *[]byte { return rpc.GetFrame(size) }
+func (frames) Put(b *[]byte)        { rpc.PutFrame(b) }
+
+// storages opens each storage once: opening checks that it can be written to.
+type storages struct {
+	mu struct {
+		sync.Mutex
+		opened map[string]taskexecutor.Storage
+	}
+}
+
+func newStorages() *storages {
+	s := &storages{}
+	s.mu.opened = map[string]taskexecutor.Storage{}
+	return s
+}
+
+func (s *storages) open(location string) (taskexecutor.Storage, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if st := s.mu.opened[location]; st != nil {
+		return st, nil
+	}
+	st, err := storage.Open(location)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.opened[location] = st
+	return st, nil
+}

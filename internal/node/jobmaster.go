@@ -1,0 +1,156 @@
+package node
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	mathrand "math/rand/v2"
+	"net"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"go.uber.org/zap"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/weirstream/weir/internal/gateway"
+	"github.com/weirstream/weir/internal/job"
+	"github.com/weirstream/weir/internal/jobmaster"
+	"github.com/weirstream/weir/internal/rpc"
+	"github.com/weirstream/weir/internal/storage"
+)
+
+// JobMasterConfig is what a job master process is made of.
+type JobMasterConfig struct {
+	Listen            string // host:port of the gRPC server
+	CheckpointDir     string
+	SavepointDir      string
+	HeartbeatInterval time.Duration
+	HeartbeatTimeout  time.Duration
+	Log               *zap.Logger
+	// Ready, when not nil, is called once with the address that the server listens on.
+	Ready func(address string)
+}
+
+// RunJobMaster runs a job master until ctx ends.
+func RunJobMaster(ctx context.Context, cfg JobMasterConfig) error {
+	jm, err := newJobMaster(cfg, dialExecutor)
+	if err != nil {
+		return err
+	}
+	lis, err := listen(cfg.Listen)
+	if err != nil {
+		return err
+	}
+	server := rpc.NewServer(cfg.Log)
+	rpc.RegisterJobMaster(server, jm, jm)
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return jm.Run(ctx) })
+	g.Go(func() error { return server.Serve(ctx, lis) })
+	server.SetServing(true)
+	cfg.Log.Info("job master is ready", zap.String("listen", lis.Addr().String()), zap.String("checkpoints", cfg.CheckpointDir))
+	if cfg.Ready != nil {
+		cfg.Ready(lis.Addr().String())
+	}
+	return g.Wait()
+}
+
+func newJobMaster(cfg JobMasterConfig, dial func(string) (gateway.TaskExecutor, io.Closer, error)) (*jobmaster.JobMaster, error) {
+	dir, err := absolute(cfg.CheckpointDir)
+	if err != nil {
+		return nil, err
+	}
+	store, err := storage.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	savepoints := cfg.SavepointDir
+	if savepoints != "" {
+		if savepoints, err = absolute(savepoints); err != nil {
+			return nil, err
+		}
+	}
+	return jobmaster.New(jobmaster.Config{
+		Log: cfg.Log, Epoch: 1, Storage: masterStorage{store}, CheckpointDir: dir, SavepointDir: savepoints,
+		OpenStorage:       openMasterStorage,
+		HeartbeatInterval: cfg.HeartbeatInterval, HeartbeatTimeout: cfg.HeartbeatTimeout,
+		Dial: dial, NewID: newID, Random: mathrand.Float64,
+	}), nil
+}
+
+// absolute makes a plain path absolute, because executors have other working directories.
+func absolute(location string) (string, error) {
+	if location == "" || strings.Contains(location, "://") {
+		return location, nil
+	}
+	abs, err := filepath.Abs(location)
+	if err != nil {
+		return "", fmt.Errorf("directory %s: %w", location, err)
+	}
+	return abs, nil
+}
+
+func dialExecutor(address string) (gateway.TaskExecutor, io.Closer, error) {
+	conn, err := rpc.Dial(address)
+	if err != nil {
+		return nil, nil, err
+	}
+	return rpc.NewTaskExecutor(conn), conn, nil
+}
+
+func newID() job.ID { return job.ID(randomHex(8)) }
+
+func randomHex(n int) string {
+	b := make([]byte, n)
+	_, _ = rand.Read(b) // never fails, says its documentation
+	return hex.EncodeToString(b)
+}
+
+// listen opens a TCP listener, with an error that says what to do.
+func listen(address string) (net.Listener, error) {
+	lis, err := net.Listen("tcp", address)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("address %s is in use by another process; stop it or choose another with --listen", address)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot listen on %s: %w; choose another address with --listen", address, err)
+	}
+	return lis, nil
+}
+
+// masterStorage is a storage.Storage as the job master needs it.
+type masterStorage struct{ storage.Storage }
+
+func openMasterStorage(location string, mustExist bool) (jobmaster.Storage, error) {
+	if mustExist {
+		if err := storage.Exists(location); err != nil {
+			return nil, err
+		}
+	}
+	s, err := storage.Open(location)
+	if err != nil {
+		return nil, err
+	}
+	return masterStorage{s}, nil
+}
+
+func (s masterStorage) CreateFile(ctx context.Context, name string, data []byte) error {
+	return s.WriteFile(ctx, name, data, storage.CreateOnly)
+}
+
+func (s masterStorage) DiscardCheckpoint(ctx context.Context, dir string) error {
+	return storage.DiscardCheckpoint(ctx, s.Storage, dir)
+}
+
+func (s masterStorage) Files(ctx context.Context, dir string) ([]string, error) {
+	infos, err := s.List(ctx, dir)
+	names := make([]string, len(infos))
+	for i, info := range infos {
+		names[i] = info.Path
+	}
+	return names, err
+}

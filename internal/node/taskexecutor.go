@@ -1,0 +1,107 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"time"
+
+	"go.uber.org/zap"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/weirstream/weir/internal/exchange"
+	"github.com/weirstream/weir/internal/gateway"
+	"github.com/weirstream/weir/internal/job"
+	"github.com/weirstream/weir/internal/rpc"
+	"github.com/weirstream/weir/internal/taskexecutor"
+	"github.com/weirstream/weir/stream"
+)
+
+// TaskExecutorConfig is what a task executor process is made of.
+type TaskExecutorConfig struct {
+	ID                  string // empty: the advertised address
+	JobMaster           string // host:port
+	Listen              string // host:port of the gRPC server
+	Advertise           string // host that others reach it at; empty: the one that reaches the job master
+	Slots               int
+	Jobs                []stream.Definition
+	RegistrationTimeout time.Duration
+	Log                 *zap.Logger
+	// Ready, when not nil, is called once with the address that the executor advertises.
+	Ready func(address string)
+}
+
+// RunTaskExecutor runs a task executor until ctx ends.
+func RunTaskExecutor(ctx context.Context, cfg TaskExecutorConfig) error {
+	lis, err := listen(cfg.Listen)
+	if err != nil {
+		return err
+	}
+	address, err := advertised(cfg, lis.Addr())
+	if err != nil {
+		_ = lis.Close()
+		return err
+	}
+	conn, err := rpc.Dial(cfg.JobMaster)
+	if err != nil {
+		_ = lis.Close()
+		return fmt.Errorf("job master: %w", err)
+	}
+	defer func() { _ = conn.Close() }()
+	peers := newConnections()
+	defer peers.close()
+	network := exchange.NewNetwork(exchange.Config{Address: address, Frames: frames{}, Dial: peers.openExchange})
+	e := newTaskExecutor(cfg, address, rpc.NewJobMaster(conn), network)
+
+	server := rpc.NewServer(cfg.Log)
+	rpc.RegisterTaskExecutor(server, e)
+	rpc.RegisterExchange(server, func(ctx context.Context, s rpc.FrameStream) error { return network.Serve(ctx, s) })
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return e.Run(ctx) })
+	g.Go(func() error { return server.Serve(ctx, lis) })
+	server.SetServing(true)
+	cfg.Log.Info("task executor is ready", zap.String("address", address), zap.Int("slots", cfg.Slots), zap.String("jobmaster", cfg.JobMaster))
+	if cfg.Ready != nil {
+		cfg.Ready(address)
+	}
+	return g.Wait()
+}
+
+func newTaskExecutor(cfg TaskExecutorConfig, address string, jm gateway.JobMaster, network *exchange.Network) *taskexecutor.Executor {
+	id := cfg.ID
+	if id == "" {
+		id = address
+	}
+	return taskexecutor.New(taskexecutor.Config{
+		ID: job.ExecutorID(id), Incarnation: randomHex(8), Address: address, Slots: cfg.Slots, Version: Version(), Jobs: cfg.Jobs,
+		Log: cfg.Log, JobMaster: jm, Network: network, OpenStorage: newStorages().open, RegistrationTimeout: cfg.RegistrationTimeout,
+	})
+}
+
+// advertised is the address that others reach the executor at: the one it listens on, or, when that is every address of the machine, the one
+// from which the job master is reached.
+func advertised(cfg TaskExecutorConfig, bound net.Addr) (string, error) {
+	host, port, err := net.SplitHostPort(bound.String())
+	if err != nil {
+		return "", fmt.Errorf("listen address %s: %w", bound, err)
+	}
+	if cfg.Advertise != "" {
+		host = cfg.Advertise
+	} else if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+		if host, err = hostTowards(cfg.JobMaster); err != nil {
+			return "", err
+		}
+	}
+	return net.JoinHostPort(host, port), nil
+}
+
+// hostTowards finds the local address of a route; no packet is sent.
+func hostTowards(peer string) (string, error) {
+	conn, err := net.Dial("udp", peer)
+	if err != nil {
+		return "", fmt.Errorf("job master %s cannot be resolved: %w; check --jobmaster, or name this host with --advertise", peer, err)
+	}
+	defer func() { _ = conn.Close() }()
+	host, _, err := net.SplitHostPort(conn.LocalAddr().String())
+	return host, err
+}

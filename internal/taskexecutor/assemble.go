@@ -1,0 +1,93 @@
+package taskexecutor
+
+import (
+	"fmt"
+
+	"github.com/weirstream/weir/internal/element"
+	"github.com/weirstream/weir/internal/exchange"
+	"github.com/weirstream/weir/internal/job"
+	"github.com/weirstream/weir/internal/plan"
+	"github.com/weirstream/weir/internal/task"
+	"github.com/weirstream/weir/stream"
+)
+
+// assemble puts a task together: routers on the outputs, the chain on the routers, the gate in front of the chain.
+func (t *runningTask) assemble(outs *exchange.Outputs, files task.StateFiles) (task.Config, error) {
+	opts := t.deploy.Options.Exchange
+	outputs := map[string]*edgeOutput{}
+	var list []task.Output
+	for i, edge := range t.deploy.Graph.Outputs(t.attempt.Task.Vertex) {
+		o := &edgeOutput{channels: outs.Outputs[i]}
+		o.Router = t.program.EdgeType(edge.ID).NewRouter(stream.RouterConfig{
+			Partitioning: edge.Partitioning, Subtask: t.attempt.Task.Subtask, Receivers: o.channels.Receivers(),
+			MaxParallelism: t.deploy.Graph.Vertex(edge.To).MaxParallelism, BatchSize: opts.BatchSize, Send: o.send,
+		})
+		outputs[edge.ID] = o
+		list = append(list, o)
+	}
+	groups := job.KeyGroups(t.attempt.Task.Subtask, t.vertex.Parallelism, t.vertex.MaxParallelism)
+	built, err := t.program.Build(t.vertex.ID, t.env(groups), func(edge string) any { return outputs[edge].In() })
+	if err != nil {
+		return task.Config{}, err
+	}
+	cfg := task.Config{
+		Attempt: t.attempt, Log: t.log, Chain: t.chain(built), Outputs: list, KeyGroups: groups,
+		Files: files, JobMaster: t, Linger: opts.Linger,
+	}
+	if t.gate != nil {
+		cfg.Input = t.gate
+	}
+	if r := t.deployment.Restore; r != nil {
+		cfg.Restore = &task.Restore{Checkpoint: r.Checkpoint, Dir: r.Dir, State: r.State}
+	}
+	return cfg, nil
+}
+
+func (t *runningTask) env(groups job.KeyGroupRange) stream.Env {
+	env := stream.Env{
+		Job: t.deploy.Graph.Name, JobID: string(t.deploy.Job),
+		Subtask: t.attempt.Task.Subtask, Parallelism: t.vertex.Parallelism, MaxParallelism: t.vertex.MaxParallelism,
+		Attempt: t.attempt.Attempt, KeyGroups: groups, Restored: t.deployment.Restore != nil, Wake: t.mail.Wake,
+	}
+	for _, i := range t.deployment.Splits {
+		env.Splits = append(env.Splits, t.vertex.Splits[i])
+	}
+	return env
+}
+
+func (t *runningTask) chain(built *plan.Chain) *task.Chain {
+	c := &task.Chain{Source: built.Source, Running: built.Running}
+	for _, op := range built.Operators {
+		c.Operators = append(c.Operators, task.Operator{ID: op.ID, Operator: op.Operator})
+	}
+	if t.gate == nil {
+		return c
+	}
+	types := make([]stream.EdgeType, t.gate.Channels()) // by channel
+	edges := t.deploy.Graph.Inputs(t.vertex.ID)
+	for i := range types {
+		types[i] = t.program.EdgeType(edges[t.gate.InputOf(i)].ID)
+	}
+	in := built.In
+	c.Deliver = func(channel int, b element.Batch) error { return types[channel].Deliver(in, b) }
+	return c
+}
+
+// edgeOutput is the router of an edge and the channels behind it.
+type edgeOutput struct {
+	stream.Router
+	channels *exchange.Output
+	records  int64
+}
+
+func (o *edgeOutput) send(receiver int, b element.Batch) error {
+	n := b.Len() // the batch is the receiver's once it is sent
+	if err := o.channels.Send(receiver, b); err != nil {
+		return fmt.Errorf("edge %s: %w", o.channels.Edge, err)
+	}
+	o.records += int64(n)
+	return nil
+}
+
+func (o *edgeOutput) Broadcast(e element.Element) error { return o.channels.Broadcast(e) }
+func (o *edgeOutput) Records() int64                    { return o.records }

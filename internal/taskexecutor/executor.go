@@ -1,0 +1,153 @@
+package taskexecutor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/weirstream/weir/internal/exchange"
+	"github.com/weirstream/weir/internal/gateway"
+	"github.com/weirstream/weir/internal/job"
+	"github.com/weirstream/weir/stream"
+)
+
+// Config is what an executor is made of.
+type Config struct {
+	ID          job.ExecutorID
+	Incarnation string // of this process
+	Address     string // that it advertises
+	Slots       int
+	Version     string
+	Jobs        []stream.Definition
+	Log         *zap.Logger
+	JobMaster   gateway.JobMaster
+	Network     *exchange.Network
+	// OpenStorage opens a storage by URL or path.
+	OpenStorage func(location string) (Storage, error)
+	// RegistrationTimeout is how long the executor looks for a job master before it gives up; 0: for ever.
+	RegistrationTimeout time.Duration
+	// CancelTimeout is how long a canceled task may go on before the process ends; 0: 3 min.
+	CancelTimeout time.Duration
+}
+
+// Executor is a task executor. Its methods are safe for concurrent use.
+type Executor struct {
+	cfg   Config
+	log   *zap.Logger
+	hangs chan error // a task that does not end
+	tasks sync.WaitGroup
+
+	mu struct {
+		sync.Mutex
+		session *session // nil while it is not registered
+		tasks   map[job.AttemptID]*runningTask
+	}
+}
+
+// New returns an executor that Run starts.
+func New(cfg Config) *Executor {
+	if cfg.CancelTimeout == 0 {
+		cfg.CancelTimeout = 3 * time.Minute
+	}
+	e := &Executor{cfg: cfg, log: cfg.Log.Named("taskexecutor"), hangs: make(chan error, 1)}
+	e.mu.tasks = map[job.AttemptID]*runningTask{}
+	return e
+}
+
+// The reasons for which tasks are canceled.
+var (
+	errCanceled     = errors.New("canceled by the job master")
+	errUnknown      = errors.New("the job master does not know the attempt")
+	errSessionEnded = errors.New("the session at the job master has ended")
+)
+
+// Registered reports whether the executor has a session at a job master.
+func (e *Executor) Registered() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.mu.session != nil
+}
+
+// current returns the session if epoch is its.
+func (e *Executor) current(epoch job.LeaderEpoch) (*session, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	s := e.mu.session
+	if s == nil {
+		return nil, &gateway.Error{
+			Code: gateway.Unavailable, Reason: gateway.ReasonNotRegistered,
+			Message: fmt.Sprintf("executor %s is not registered at a job master", e.cfg.ID),
+			Remedy:  "it registers by itself as soon as it reaches one",
+		}
+	}
+	if epoch != s.epoch {
+		return nil, gateway.StaleEpoch(epoch, s.epoch)
+	}
+	return s, nil
+}
+
+// each calls f for every attempt that runs here and returns the others.
+func (e *Executor) each(attempts []job.AttemptID, f func(*runningTask)) (unknown []job.AttemptID) {
+	for _, a := range attempts {
+		e.mu.Lock()
+		t := e.mu.tasks[a]
+		e.mu.Unlock()
+		if t == nil || t.stateNow().Terminal() {
+			unknown = append(unknown, a)
+			continue
+		}
+		f(t)
+	}
+	return unknown
+}
+
+// CancelTasks implements gateway.TaskExecutor.
+func (e *Executor) CancelTasks(_ context.Context, r gateway.CancelTasks) ([]job.AttemptID, error) {
+	if _, err := e.current(r.Epoch); err != nil {
+		return nil, err
+	}
+	return e.each(r.Attempts, func(t *runningTask) { e.cancel(t, errCanceled) }), nil
+}
+
+// cancel ends a task and watches that it does.
+func (e *Executor) cancel(t *runningTask, cause error) {
+	if !t.cancel(cause) {
+		return // somebody else did, and watches
+	}
+	e.tasks.Go(func() {
+		timer := time.NewTimer(e.cfg.CancelTimeout)
+		defer timer.Stop()
+		select {
+		case <-t.ended:
+		case <-timer.C:
+			err := fmt.Errorf("task %s does not end %s after it was canceled: its code does not return; the process must be restarted", t.attempt, e.cfg.CancelTimeout)
+			select {
+			case e.hangs <- err:
+			default:
+			}
+		}
+	})
+}
+
+// snapshot returns the tasks in the order of their attempts.
+func (e *Executor) snapshot() []*runningTask {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	out := make([]*runningTask, 0, len(e.mu.tasks))
+	for _, t := range e.mu.tasks {
+		out = append(out, t)
+	}
+	slices.SortFunc(out, func(a, b *runningTask) int { return a.attempt.Compare(b.attempt) })
+	return out
+}
+
+func (e *Executor) forget(t *runningTask) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.mu.tasks, t.attempt)
+}

@@ -1,0 +1,179 @@
+package taskexecutor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/weirstream/weir/internal/gateway"
+	"github.com/weirstream/weir/internal/job"
+	"github.com/weirstream/weir/internal/task"
+)
+
+// session is one registration at a job master.
+type session struct {
+	epoch         job.LeaderEpoch
+	interval      time.Duration
+	checkpointDir string
+	jobMaster     gateway.JobMaster
+	log           *zap.Logger
+	reports       *reports
+	tasks         context.Context // ends with the session; tasks live in it
+}
+
+// The pauses between two tries to register, and between two lines of the log about it.
+const (
+	registerMinPause = 50 * time.Millisecond
+	registerMaxPause = time.Second
+	registerLogPause = 10 * time.Second
+)
+
+// Run registers at the job master and serves it until ctx ends. It returns nil then, or an error when the executor cannot go on: no job master is
+// found in time, another process has taken over its id, or a task does not end.
+func (e *Executor) Run(ctx context.Context) error {
+	defer e.tasks.Wait()
+	pause, lost := registerMinPause, time.Now()
+	var logged time.Time
+	for {
+		registered, err := e.serve(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if fatal(err) {
+			return err
+		}
+		if registered {
+			pause, lost, logged = registerMinPause, time.Now(), time.Time{}
+		}
+		if t := e.cfg.RegistrationTimeout; t > 0 && time.Since(lost) > t {
+			return fmt.Errorf("no job master for %s: %w", t, err)
+		}
+		if time.Since(logged) > registerLogPause {
+			logged = time.Now()
+			e.log.Warn("no job master, trying again", zap.Error(err))
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return nil
+		}
+		pause = min(2*pause, registerMaxPause)
+	}
+}
+
+// errHangs marks the error of a task that does not end.
+var errHangs = errors.New("task hangs")
+
+func fatal(err error) bool {
+	return gateway.ReasonOf(err) == gateway.ReasonReplaced || errors.Is(err, errHangs)
+}
+
+// serve lives one session. It returns when the session has ended and all its tasks with it.
+func (e *Executor) serve(ctx context.Context) (registered bool, err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var wg sync.WaitGroup
+	err = e.cfg.JobMaster.RegisterTaskExecutor(ctx, gateway.Registration{
+		Executor: e.cfg.ID, Incarnation: e.cfg.Incarnation, Address: e.cfg.Address,
+		Slots: e.cfg.Slots, Jobs: e.jobNames(), Version: e.cfg.Version,
+	}, func(r gateway.Registered) {
+		registered = true
+		e.open(ctx, cancel, &wg, r)
+	})
+	cancel(errSessionEnded)
+	e.close()
+	wg.Wait()
+	if cause := context.Cause(ctx); errors.Is(cause, errHangs) {
+		err = cause
+	}
+	return registered, err
+}
+
+func (e *Executor) open(ctx context.Context, cancel context.CancelCauseFunc, wg *sync.WaitGroup, r gateway.Registered) {
+	s := &session{
+		epoch: r.Epoch, interval: r.HeartbeatInterval, checkpointDir: r.CheckpointDir, jobMaster: e.cfg.JobMaster,
+		log: e.log, reports: newReports(), tasks: context.WithoutCancel(ctx), // close cancels them with a cause and waits
+	}
+	e.mu.Lock()
+	e.mu.session = s
+	e.mu.Unlock()
+	e.log.Info("registered", zap.String("executor", string(e.cfg.ID)), zap.Uint64("epoch", uint64(r.Epoch)), zap.String("checkpoints", r.CheckpointDir))
+	wg.Go(func() { e.runReports(ctx, s) })
+	wg.Go(func() { e.runHeartbeats(ctx, s, cancel) })
+	wg.Go(func() {
+		select {
+		case err := <-e.hangs:
+			cancel(errors.Join(errHangs, err))
+		case <-ctx.Done():
+		}
+	})
+}
+
+// close ends the session: every task is canceled and has ended when it returns, unless one hangs for longer than the cancel timeout.
+func (e *Executor) close() {
+	e.mu.Lock()
+	s := e.mu.session
+	e.mu.session = nil
+	e.mu.Unlock()
+	if s == nil {
+		return
+	}
+	e.log.Warn("session at the job master has ended, canceling its tasks")
+	tasks := e.snapshot()
+	for _, t := range tasks {
+		e.cancel(t, errSessionEnded)
+	}
+	deadline := time.After(e.cfg.CancelTimeout + time.Second)
+	for _, t := range tasks {
+		select {
+		case <-t.ended:
+			e.forget(t)
+		case <-deadline:
+			return
+		}
+	}
+}
+
+// runHeartbeats repeats what the job master may have missed, until ctx ends or the job master no longer knows the executor.
+func (e *Executor) runHeartbeats(ctx context.Context, s *session, cancel context.CancelCauseFunc) {
+	ticker := time.NewTicker(s.interval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+		hb := gateway.Heartbeat{Executor: e.cfg.ID, Incarnation: e.cfg.Incarnation, Epoch: s.epoch}
+		for _, t := range e.snapshot() {
+			hb.Tasks = append(hb.Tasks, t.inHeartbeat())
+		}
+		answer, err := s.jobMaster.Heartbeat(ctx, hb)
+		switch reason := gateway.ReasonOf(err); {
+		case reason == gateway.ReasonNotRegistered || reason == gateway.ReasonStaleEpoch:
+			cancel(err)
+			return
+		case err != nil:
+			s.log.Warn("heartbeat not answered", zap.Error(err))
+			continue
+		}
+		e.each(answer.Unknown, func(t *runningTask) { e.cancel(t, errUnknown) })
+		e.catchUp(answer)
+	}
+}
+
+// catchUp tells tasks of completed checkpoints whose notification they have missed.
+func (e *Executor) catchUp(answer gateway.HeartbeatAnswer) {
+	for _, t := range e.snapshot() {
+		id := answer.Completed[t.attempt.Job]
+		if r := t.inHeartbeat(); id > r.NotifiedCheckpoint && r.State == job.TaskRunning {
+			if err := t.mail.Post(task.Completed{ID: id}); err != nil {
+				t.log.Warn("notification not taken", zap.Error(err))
+			}
+		}
+	}
+}
