@@ -18,6 +18,7 @@ var errLoopEnded = errors.New("the loop of the job has ended")
 type inbox struct {
 	room   chan struct{} // a token for each message of a caller that is in the queue
 	signal chan struct{} // holds one value when the queue may not be empty
+	begun  chan struct{} // closed when the loop has begun
 	ended  chan struct{} // closed when the loop has ended
 	mu     struct {
 		sync.Mutex
@@ -31,7 +32,7 @@ type letter struct {
 }
 
 func newInbox() *inbox {
-	return &inbox{room: make(chan struct{}, inboxCapacity), signal: make(chan struct{}, 1), ended: make(chan struct{})}
+	return &inbox{room: make(chan struct{}, inboxCapacity), signal: make(chan struct{}, 1), begun: make(chan struct{}), ended: make(chan struct{})}
 }
 
 // offer puts a caller's message in, and waits while there is no room.

@@ -103,6 +103,8 @@ func newJobLoop(cfg *Config, r *registry, s spec) *jobLoop {
 func (l *jobLoop) run(ctx context.Context) {
 	l.registry.attach(l.id, l.inbox)
 	l.feed(scheduler.Start{})
+	l.settle(ctx)
+	close(l.inbox.begun)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {

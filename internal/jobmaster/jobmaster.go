@@ -55,11 +55,12 @@ func (m *JobMaster) Run(ctx context.Context) error {
 	}
 }
 
-// start hands a job over to Run.
+// start hands a job over to Run. When it returns the job has asked for its slots, so that jobs get them in the order of submission.
 func (m *JobMaster) start(ctx context.Context, l *jobLoop) error {
 	m.add(l)
 	select {
 	case m.starts <- l:
+		<-l.inbox.begun
 		return nil
 	case <-m.stopped:
 		m.remove(l.id)

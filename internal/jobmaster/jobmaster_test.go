@@ -420,7 +420,9 @@ func TestShutdown_LeavesRunningJobsAndTheirCheckpoints(t *testing.T) {
 		id := c.submit(1)
 		time.Sleep(1500 * time.Millisecond)
 		watched := make(chan error, 1)
-		go func() { watched <- c.m.Watch(t.Context(), id, func(gateway.JobStatus, []gateway.JobEvent) error { return nil }) }()
+		go func() {
+			watched <- c.m.Watch(t.Context(), id, func(gateway.JobStatus, []gateway.JobEvent) error { return nil })
+		}()
 		synctest.Wait()
 		c.close()
 		for what, err := range map[string]error{"watch": <-watched, "registration": <-a.ended} {
