@@ -39,3 +39,15 @@ func TestKeyGroupRange_Intersect(t *testing.T) {
 		}
 	}
 }
+
+func TestKeyGroupOf_IsTheRemainderOfTheWholeHash(t *testing.T) {
+	for _, c := range []struct {
+		hash uint64
+		max  int
+		want int
+	}{{0, 128, 0}, {127, 128, 127}, {128, 128, 0}, {1<<64 - 1, 128, 127}, {1<<64 - 1, 1000, 615}, {1 << 63, 7, 1}} {
+		if got := KeyGroupOf(c.hash, c.max); got != c.want {
+			t.Errorf("group of %d with max %d is %d, want %d", c.hash, c.max, got, c.want)
+		}
+	}
+}

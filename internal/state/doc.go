@@ -5,7 +5,8 @@
 // Promises: taking a snapshot costs a few words per key group whatever the number of entries; a page (16 entries) is copied only when
 // it is written while a snapshot that is not released can see it; no operation moves more than one chain of pages of entries, so
 // there is no rehash of the whole table; pages of keys and values without pointers are never scanned by the garbage collector. The order in
-// which entries are visited depends on the operations made before, on nothing else.
+// which entries are visited depends on the operations made before, on nothing else. Pages emptied by deletes are merged; the directory
+// of a key group shrinks when the group is empty.
 //
 // Goroutines: none. A table has one owner, the task loop. A snapshot may be read and released on other goroutines: what it sees is
 // not changed until it is released, and its release flag is the only thing that two goroutines write or read at the same time.

@@ -6,6 +6,10 @@ import "slices"
 // hashes are. Above it, a page that cannot be split grows a chain of overflow pages.
 const minEntriesPerSlot = 4
 
+// mergeEntries is how many entries two neighbouring pages have at most when they become one. It is far below pageSlots, so that a page
+// is not split and merged again and again.
+const mergeEntries = pageSlots / 4
+
 // place names a slot of a page: link is 0 for the page in the directory, else the page's name as in page.next.
 type place struct {
 	link  uint32
@@ -179,4 +183,23 @@ func (t *Table[K, V]) remove(g *group[K, V], f fingerprint, at place) {
 		t.unshare(g)
 		g.takeOverflow(link)
 	}
+}
+
+// merge joins the page that holds f with its neighbour, the one that differs in the last bit of the depth, when both are nearly empty.
+func (t *Table[K, V]) merge(g *group[K, V], f fingerprint) {
+	p := g.page(f, 0)
+	if p.depth == 0 || p.used > mergeEntries || p.next != 0 {
+		return
+	}
+	q := g.page(f^1<<(fingerprintBits-p.depth), 0)
+	if q.depth != p.depth || q.next != 0 || p.used+q.used > mergeEntries {
+		return
+	}
+	p = t.writable(g, f, 0)
+	t.unshare(g)
+	for i := range int(q.used) {
+		p.set(p.push(q.fingerprint(i)), q, i)
+	}
+	p.depth--
+	g.point(f, p)
 }

@@ -49,17 +49,28 @@ type entry[K comparable, V any] struct {
 	value V
 }
 
+// candidates returns a bit for each entry whose tag is f's, without a branch: which of the two words has it cannot be predicted. A
+// zero byte of a difference is an equal tag; the trick may also report the byte after a zero one, which the comparison of keys sorts
+// out. It never reports an empty slot, whose difference is neither 0 nor 1.
+func (p *page[K, V]) candidates(f fingerprint) uint64 {
+	pattern := uint64(f.tag()) * everyByte
+	low, high := p.tags[0]^pattern, p.tags[1]^pattern
+	low = (low - everyByte) &^ low & everyTopBit
+	high = (high - everyByte) &^ high & everyTopBit
+	return low>>7 | high>>6
+}
+
+// firstOf returns the slot of the first candidate.
+func firstOf(candidates uint64) int {
+	n := bits.TrailingZeros64(candidates)
+	return (n>>3 | n<<3) & slotMask
+}
+
 // find returns the slot of key, or -1.
 func (p *page[K, V]) find(f fingerprint, key K) int {
-	pattern := uint64(f.tag()) * everyByte
-	for w := range p.tags {
-		// A zero byte of diff is an equal tag; the trick may also report the byte after a zero one, which the comparison of keys sorts out.
-		diff := p.tags[w] ^ pattern
-		for hits := (diff - everyByte) &^ diff & everyTopBit; hits != 0; hits &= hits - 1 {
-			i := w*tagsPerWord + bits.TrailingZeros64(hits)/8
-			if p.entries[i&slotMask].key == key {
-				return i
-			}
+	for c := p.candidates(f); c != 0; c &= c - 1 {
+		if i := firstOf(c); p.entries[i].key == key {
+			return i
 		}
 	}
 	return -1

@@ -67,7 +67,7 @@ func (t *Table[K, V]) Get(hash uint64, key K) (V, bool) {
 	p := g.dir[f>>(g.shift&31)]
 	for {
 		if i := p.find(f, key); i >= 0 {
-			return p.entries[i&slotMask].value, true
+			return p.entries[i].value, true
 		}
 		if p.next == 0 {
 			var zero V
@@ -88,8 +88,11 @@ func (t *Table[K, V]) Put(hash uint64, key K, v V) {
 func (t *Table[K, V]) Ref(hash uint64, key K) (v *V, fresh bool) {
 	g, f := t.group(hash), fingerprintOf(hash)
 	p := g.dir[f>>(g.shift&31)]
-	if i := p.find(f, key); i >= 0 && p.version > t.frozen {
-		return &p.entries[i&slotMask].value, false
+	// The first candidate is the key but for one time in ten; the rest is kept out of here.
+	if c := p.candidates(f); c != 0 && p.version > t.frozen {
+		if e := &p.entries[firstOf(c)]; e.key == key {
+			return &e.value, false
+		}
 	}
 	return t.refSlow(g, f, key)
 }
@@ -120,6 +123,7 @@ func (t *Table[K, V]) Delete(hash uint64, key K) bool {
 		return true
 	}
 	t.remove(g, f, at)
+	t.merge(g, f)
 	return true
 }
 
@@ -139,18 +143,24 @@ func (t *Table[K, V]) Range(f func(key K, v V) error) error {
 	return nil
 }
 
-// group returns the group of a key with the given hash. A key of another subtask here means that the exchange and the state disagree
-// about ownership; going on would lose the key at the next restore.
+// group returns the group of a key with the given hash.
 func (t *Table[K, V]) group(hash uint64) *group[K, V] {
-	i := job.KeyGroupOf(hash, t.maxParallelism) - t.owned.Start
-	if uint(i) >= uint(len(t.groups)) {
-		t.foreign(hash)
+	if i := uint(job.KeyGroupOf(hash, t.maxParallelism) - t.owned.Start); i < uint(len(t.groups)) {
+		return &t.groups[i]
 	}
-	return &t.groups[i]
+	panic(foreignKey{hash, t.maxParallelism, t.owned})
 }
 
-//go:noinline
-func (t *Table[K, V]) foreign(hash uint64) {
-	panic(fmt.Sprintf("state: a key of key group %d came to the subtask that owns %v: records were partitioned by another hash or another max parallelism",
-		job.KeyGroupOf(hash, t.maxParallelism), t.owned))
+// foreignKey is the assertion that a key of another subtask came here: the exchange and the state disagree about ownership, and going
+// on would lose the key at the next restore.
+type foreignKey struct {
+	hash           uint64
+	maxParallelism int
+	owned          job.KeyGroupRange
+}
+
+// Error names the key group and what must have gone wrong.
+func (e foreignKey) Error() string {
+	return fmt.Sprintf("state: a key of key group %d came to the subtask that owns %v: records were partitioned by another hash or another max parallelism",
+		job.KeyGroupOf(e.hash, e.maxParallelism), e.owned)
 }
