@@ -66,6 +66,10 @@ func fillKind(r *rand.Rand, v reflect.Value) {
 			v.Set(reflect.New(v.Type().Elem()))
 			fill(r, v.Elem())
 		}
+	case reflect.Array:
+		for i := range v.Len() {
+			fill(r, v.Index(i))
+		}
 	case reflect.Slice:
 		if n := r.IntN(4); n > 0 {
 			v.Set(reflect.MakeSlice(v.Type(), n, n))
