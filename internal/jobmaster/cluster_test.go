@@ -264,8 +264,9 @@ func (x *executor) TriggerCheckpoint(ctx context.Context, r gateway.TriggerCheck
 			if err := x.c.storage.CreateFile(x.c.t.Context(), r.Dir+"/"+file, []byte("state")); err != nil {
 				x.c.t.Errorf("write state: %v", err)
 			}
-			if v, err := x.c.m.AcknowledgeCheckpoint(x.c.t.Context(), ackOf(a, r.ID)); err != nil || v != checkpoint.Kept {
-				x.c.t.Logf("ack %s of checkpoint %d: %s, %v", a, r.ID, v, err)
+			v, err := x.c.m.AcknowledgeCheckpoint(x.c.t.Context(), ackOf(a, r.ID))
+			if err == nil && (v == checkpoint.TooLate || v == checkpoint.Unknown) {
+				_ = x.c.storage.RemoveAll(x.c.t.Context(), r.Dir)
 			}
 		})
 	}
@@ -381,11 +382,14 @@ type memory struct {
 
 func newMemory() *memory { return &memory{files: map[string][]byte{}, dirs: map[string]bool{}} }
 
-func (s *memory) do(op, name string, f func() error) error {
+func (s *memory) do(ctx context.Context, op, name string, f func() error) error {
 	if s.before != nil {
 		if err := s.before(op, name); err != nil {
 			return err
 		}
+	}
+	if err := ctx.Err(); err != nil {
+		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -408,12 +412,12 @@ func (s *memory) hasDir(dir string) bool {
 	return false
 }
 
-func (s *memory) MkdirAll(_ context.Context, dir string) error {
-	return s.do("mkdir", dir, func() error { s.dirs[dir] = true; return nil })
+func (s *memory) MkdirAll(ctx context.Context, dir string) error {
+	return s.do(ctx, "mkdir", dir, func() error { s.dirs[dir] = true; return nil })
 }
 
-func (s *memory) ReadFile(_ context.Context, name string, limit int64) (data []byte, err error) {
-	err = s.do("read", name, func() error {
+func (s *memory) ReadFile(ctx context.Context, name string, limit int64) (data []byte, err error) {
+	err = s.do(ctx, "read", name, func() error {
 		var ok bool
 		if data, ok = s.files[name]; !ok {
 			return fmt.Errorf("%s: no such file", name)
@@ -426,8 +430,8 @@ func (s *memory) ReadFile(_ context.Context, name string, limit int64) (data []b
 	return data, err
 }
 
-func (s *memory) CreateFile(_ context.Context, name string, data []byte) error {
-	return s.do("create", name, func() error {
+func (s *memory) CreateFile(ctx context.Context, name string, data []byte) error {
+	return s.do(ctx, "create", name, func() error {
 		if _, ok := s.files[name]; ok {
 			return fmt.Errorf("%s: exists", name)
 		}
@@ -436,8 +440,8 @@ func (s *memory) CreateFile(_ context.Context, name string, data []byte) error {
 	})
 }
 
-func (s *memory) Files(_ context.Context, dir string) (out []string, err error) {
-	err = s.do("files", dir, func() error {
+func (s *memory) Files(ctx context.Context, dir string) (out []string, err error) {
+	err = s.do(ctx, "files", dir, func() error {
 		for name := range s.files {
 			if strings.HasPrefix(name, dir+"/") || dir == "" {
 				out = append(out, name)
@@ -449,12 +453,12 @@ func (s *memory) Files(_ context.Context, dir string) (out []string, err error) 
 	return out, err
 }
 
-func (s *memory) DiscardCheckpoint(_ context.Context, dir string) error {
-	return s.do("discard", dir, func() error { s.removeAll(dir); return nil })
+func (s *memory) DiscardCheckpoint(ctx context.Context, dir string) error {
+	return s.do(ctx, "discard", dir, func() error { s.removeAll(dir); return nil })
 }
 
-func (s *memory) RemoveAll(_ context.Context, dir string) error {
-	return s.do("remove", dir, func() error { s.removeAll(dir); return nil })
+func (s *memory) RemoveAll(ctx context.Context, dir string) error {
+	return s.do(ctx, "remove", dir, func() error { s.removeAll(dir); return nil })
 }
 
 func (s *memory) removeAll(dir string) {

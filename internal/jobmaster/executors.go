@@ -54,8 +54,21 @@ func newRegistry() *registry {
 	return r
 }
 
+const reasonShuttingDown = "SHUTTING_DOWN"
+
 var errShutdown = &gateway.Error{
-	Code: gateway.Unavailable, Reason: "SHUTTING_DOWN", Message: "the job master is shutting down", Remedy: "try again when one is running",
+	Code: gateway.Unavailable, Reason: reasonShuttingDown, Message: "the job master is shutting down", Remedy: "try again when one is running",
+}
+
+// enter opens a registration; close waits until open.Done is called for it.
+func (r *registry) enter() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.mu.closed {
+		return errShutdown
+	}
+	r.open.Add(1)
+	return nil
 }
 
 // begin registers a session. An older one of the same executor is lost first.
@@ -73,7 +86,6 @@ func (r *registry) begin(s *session) error {
 		})
 		r.lose(old, "it has registered anew")
 	}
-	r.open.Add(1)
 	r.mu.sessions[s.reg.Executor] = s
 	r.mu.slots.add(s)
 	r.mu.slots.serve(r.grant)
@@ -162,7 +174,7 @@ func (r *registry) lastHeartbeat(s *session) time.Time {
 	return s.heartbeat
 }
 
-// with lists the sessions that have a job, ascending by executor id; registered is how many there are in all.
+// with lists the sessions that have a job, and all sessions, ascending by executor id.
 func (r *registry) with(name string) (have []*session, all []*session) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -194,6 +206,10 @@ func (m *JobMaster) RegisterTaskExecutor(ctx context.Context, r gateway.Registra
 	if err := checkRegistration(r); err != nil {
 		return err
 	}
+	if err := m.registry.enter(); err != nil {
+		return err
+	}
+	defer m.registry.open.Done()
 	client, closer, err := m.cfg.Dial(r.Address)
 	if err != nil {
 		return &gateway.Error{
@@ -211,7 +227,6 @@ func (m *JobMaster) RegisterTaskExecutor(ctx context.Context, r gateway.Registra
 	if err := m.registry.begin(s); err != nil {
 		return err
 	}
-	defer m.registry.open.Done()
 	log := m.cfg.Log.With(zap.String("executor", string(r.Executor)), zap.String("incarnation", r.Incarnation))
 	log.Info("executor registered", zap.String("address", r.Address), zap.Int("slots", r.Slots), zap.Strings("jobs", r.Jobs))
 	registered(gateway.Registered{Epoch: m.cfg.Epoch, HeartbeatInterval: m.cfg.HeartbeatInterval, CheckpointDir: m.cfg.CheckpointDir})

@@ -33,7 +33,11 @@ type executorLost struct {
 }
 
 func (m executorLost) apply(l *jobLoop) {
-	l.feed(scheduler.ExecutorLost{Executor: m.session.reg.Executor, Message: m.message})
+	ev := scheduler.ExecutorLost{Executor: m.session.reg.Executor, Message: m.message}
+	if l.running.senders[ev.Executor] != nil {
+		l.note(ev)
+	}
+	l.feed(ev)
 }
 
 // cancelRequest is Jobs.Cancel.
