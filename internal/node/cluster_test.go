@@ -1,0 +1,252 @@
+package node_test
+
+import (
+	"bufio"
+	"compress/gzip"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"go.uber.org/zap/zaptest"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/weirstream/weir/examples"
+	"github.com/weirstream/weir/internal/gateway"
+	"github.com/weirstream/weir/internal/job"
+	"github.com/weirstream/weir/internal/node"
+	"github.com/weirstream/weir/internal/rpc"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// cluster is a job master and executors in this process, with real sockets between them.
+type cluster struct {
+	t       *testing.T
+	ctx     context.Context
+	stop    context.CancelFunc
+	group   *errgroup.Group
+	address string
+	jobs    gateway.Jobs
+	dir     string
+}
+
+func startCluster(t *testing.T) *cluster {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	c := &cluster{t: t, ctx: ctx, stop: cancel, group: &errgroup.Group{}, dir: t.TempDir()}
+	ready := make(chan string, 1)
+	c.group.Go(func() error {
+		return node.RunJobMaster(ctx, node.JobMasterConfig{
+			Listen: "127.0.0.1:0", CheckpointDir: filepath.Join(c.dir, "checkpoints"),
+			Log: zaptest.NewLogger(t).Named("jm"), Ready: func(a string) { ready <- a },
+		})
+	})
+	c.address = <-ready
+	conn, err := rpc.Dial(c.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.jobs = rpc.NewJobs(conn)
+	t.Cleanup(func() {
+		cancel()
+		if err := c.group.Wait(); err != nil {
+			t.Errorf("cluster: %v", err)
+		}
+		_ = conn.Close()
+	})
+	return c
+}
+
+// executor starts an executor and returns what stops it.
+func (c *cluster) executor(id string, slots int) (stop func()) {
+	c.t.Helper()
+	ctx, cancel := context.WithCancel(c.ctx)
+	ready, done := make(chan string, 1), make(chan error, 1)
+	go func() {
+		done <- node.RunTaskExecutor(ctx, node.TaskExecutorConfig{
+			ID: id, JobMaster: c.address, Listen: "127.0.0.1:0", Slots: slots, Jobs: examples.Jobs(),
+			Log: zaptest.NewLogger(c.t).Named(id), Ready: func(a string) { ready <- a },
+		})
+	}()
+	<-ready
+	stop = sync.OnceFunc(func() { cancel(); <-done })
+	c.t.Cleanup(stop)
+	return stop
+}
+
+// awaitSlots waits until executors with that many slots are registered.
+func (c *cluster) awaitSlots(n int) {
+	c.t.Helper()
+	for {
+		executors, err := c.jobs.TaskExecutors(c.ctx)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		have := 0
+		for _, e := range executors {
+			have += e.Slots
+		}
+		if have >= n {
+			return
+		}
+		<-time.After(5 * time.Millisecond)
+	}
+}
+
+// run submits a job and waits until it is terminal.
+func (c *cluster) run(s gateway.Submission) gateway.JobStatus {
+	c.t.Helper()
+	id, err := c.jobs.Submit(c.ctx, s)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return c.wait(id)
+}
+
+func (c *cluster) wait(id job.ID) (last gateway.JobStatus) {
+	c.t.Helper()
+	err := c.jobs.Watch(c.ctx, id, func(s gateway.JobStatus, events []gateway.JobEvent) error {
+		last = s
+		for _, e := range events {
+			c.t.Log(e.Text)
+		}
+		return nil
+	})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return last
+}
+
+// shared returns a file of the reference data, or skips.
+func shared(t *testing.T, name string) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for ; dir != "/"; dir = filepath.Dir(dir) {
+		p := filepath.Join(dir, "shared", "data", name)
+		if _, err := os.Stat(p); err == nil {
+			return p
+		}
+	}
+	t.Skipf("the reference data %s is not here", name)
+	return ""
+}
+
+// rows returns the sorted rows of a CSV file or of all final part files in a directory, without headers.
+func rows(t *testing.T, path string) []string {
+	t.Helper()
+	files := []string{path}
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		files, _ = filepath.Glob(filepath.Join(path, "part-*"))
+	}
+	var out []string
+	for _, f := range files {
+		if strings.Contains(f, ".inprogress") || strings.Contains(f, ".pending") {
+			t.Errorf("left over: %s", f)
+			continue
+		}
+		out = append(out, readRows(t, f)...)
+	}
+	slices.Sort(out)
+	return out
+}
+
+func readRows(t *testing.T, name string) []string {
+	t.Helper()
+	f, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var r io.Reader = f
+	if strings.HasSuffix(name, ".gz") {
+		if r, err = gzip.NewReader(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var out []string
+	sc := bufio.NewScanner(r)
+	for sc.Scan() {
+		if line := sc.Text(); line != "word,count" && !strings.HasPrefix(line, "origin,") {
+			out = append(out, line)
+		}
+	}
+	return out
+}
+
+func sameRows(t *testing.T, got, want []string) {
+	t.Helper()
+	if slices.Equal(got, want) {
+		return
+	}
+	for i := range min(len(got), len(want)) {
+		if got[i] != want[i] {
+			t.Fatalf("row %d of %d: got %q, want %q (of %d)", i, len(got), got[i], want[i], len(want))
+		}
+	}
+	t.Fatalf("%d rows, want %d", len(got), len(want))
+}
+
+func TestCluster_WordcountIsExact(t *testing.T) {
+	input := shared(t, "kjv.txt.gz")
+	c := startCluster(t)
+	c.executor("e1", 2)
+	c.executor("e2", 2)
+	c.awaitSlots(4)
+	out := filepath.Join(c.dir, "out")
+	s := c.run(gateway.Submission{
+		JobName: "wordcount", Params: map[string]string{"input": input, "output": out},
+		Options: job.Options{Parallelism: 4, Checkpoint: job.CheckpointOptions{Interval: 100 * time.Millisecond}},
+	})
+	if s.State != job.Finished {
+		t.Fatalf("job is %s: %s", s.State, s.Detail)
+	}
+	sameRows(t, rows(t, out), rows(t, shared(t, "expected/kjv-wordcount.csv.gz")))
+}
+
+func TestCluster_FlightsSurviveLostExecutors(t *testing.T) {
+	input := shared(t, "flights-100k.csv.gz")
+	c := startCluster(t)
+	c.executor("e1", 4)
+	stop := c.executor("e2", 4)
+	c.awaitSlots(8)
+	out := filepath.Join(c.dir, "out")
+	id, err := c.jobs.Submit(c.ctx, gateway.Submission{
+		JobName: "flights", Params: map[string]string{"input": input, "output": out, "rate": "40000"},
+		Options: job.Options{Parallelism: 4, Checkpoint: job.CheckpointOptions{Interval: 100 * time.Millisecond}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	kills := 0
+	err = c.jobs.Watch(c.ctx, id, func(s gateway.JobStatus, events []gateway.JobEvent) error {
+		for _, e := range events {
+			t.Log(e.Text)
+		}
+		if s.Completed >= 3*(kills+1) && kills < 4 && s.State == job.Running {
+			kills++
+			stop()
+			stop = c.executor(fmt.Sprintf("e2-%d", kills), 4)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := c.wait(id)
+	if s.State != job.Finished || kills == 0 || s.Restarts < kills {
+		t.Fatalf("job is %s after %d restarts and %d lost executors: %s", s.State, s.Restarts, kills, s.Detail)
+	}
+	sameRows(t, rows(t, out), rows(t, shared(t, "expected/flights-100k-by-origin.csv.gz")))
+}
