@@ -1,0 +1,108 @@
+package lint
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// arrows says which packages of ours a package may import outside its tests. A package that is not listed may not exist; arrows point to the
+// vocabulary (job, element, checkpoint, gateway), never from one core to another, and the wire stays at the rim.
+var arrows = map[string][]string{
+	"internal/job":     {},
+	"internal/element": {},
+
+	"internal/checkpoint":  {"internal/job"},
+	"internal/gateway":     {"internal/job", "internal/checkpoint"},
+	"internal/coordinator": {"internal/job", "internal/checkpoint"},
+	"internal/scheduler":   {"internal/job", "internal/checkpoint"},
+
+	"stream/codec":                 {},
+	"internal/state":               {"internal/job"},
+	"stream":                       {"internal/job", "internal/state", "stream/codec"},
+	"internal/plan":                {"internal/job", "stream"},
+	"connector/connectortest":      {"stream"},
+	"connector/datagen":            {"stream", "connector/internal/pace"},
+	"connector/file":               {"stream", "connector/internal/pace"},
+	"connector/internal/pace":      {"stream"},
+	"connector/print":              {"stream"},
+	"internal/storage":             {},
+	"internal/storage/storagetest": {"internal/storage"},
+
+	"internal/exchange": {"internal/job", "internal/element"},
+	"internal/task":     {"internal/job", "internal/checkpoint", "internal/element", "stream"},
+	"internal/taskexecutor": {
+		"internal/job", "internal/checkpoint", "internal/element", "internal/gateway", "internal/plan", "internal/task",
+		"internal/exchange", "internal/storage", "stream",
+	},
+	"internal/jobmaster": {"internal/job", "internal/checkpoint", "internal/gateway", "internal/coordinator", "internal/scheduler"},
+
+	"internal/rpc/pb": {},
+	"internal/rpc":    {"internal/rpc/pb", "internal/job", "internal/checkpoint", "internal/gateway"},
+
+	"internal/node": {
+		"internal/job", "internal/checkpoint", "internal/element", "internal/gateway", "internal/jobmaster", "internal/taskexecutor",
+		"internal/exchange", "internal/rpc", "internal/storage", "internal/plan", "stream",
+	},
+	"internal/sim": {
+		"internal/job", "internal/checkpoint", "internal/element", "internal/coordinator", "internal/scheduler", "internal/task",
+		"internal/gateway", "internal/storage", "internal/storage/storagetest",
+	},
+	"internal/lint": {},
+}
+
+func TestArrows_OnlyThoseOfTheTable(t *testing.T) {
+	seen := map[string]bool{}
+	for _, src := range sources(t) {
+		if src.test {
+			continue
+		}
+		seen[src.pkg] = true
+		allowed, known := arrows[src.pkg]
+		if !known {
+			t.Errorf("%s: package %s is not in the table: add it, with the arrows that its comment promises", src.path, src.pkg)
+			continue
+		}
+		for _, name := range ours(src.imports()) {
+			if !slices.Contains(allowed, name) {
+				t.Errorf("%s: %s may not import %s: move the code, or declare an interface where it is needed", src.path, src.pkg, name)
+			}
+		}
+	}
+	for pkg := range arrows {
+		if !seen[pkg] && pkg != "internal/rpc/pb" { // generated, so not read
+			t.Errorf("package %s of the table does not exist: take it out", pkg)
+		}
+	}
+}
+
+// ours are the imports from this module.
+func ours(imports []string) []string {
+	return slices.DeleteFunc(imports, func(name string) bool {
+		top, _, _ := strings.Cut(name, "/")
+		return !slices.Contains([]string{"internal", "stream", "connector", "examples", "cmd", "deploy"}, top)
+	})
+}
+
+// The table itself must be a hierarchy; Go forbids cycles between packages, but not a table that would allow one.
+func TestArrows_TableHasNoCycle(t *testing.T) {
+	const visiting, done = 1, 2
+	state := map[string]int{}
+	var visit func(pkg string, from []string)
+	visit = func(pkg string, from []string) {
+		switch state[pkg] {
+		case done:
+			return
+		case visiting:
+			t.Fatalf("the table allows a cycle: %s", strings.Join(append(from, pkg), " -> "))
+		}
+		state[pkg] = visiting
+		for _, next := range arrows[pkg] {
+			visit(next, append(slices.Clone(from), pkg))
+		}
+		state[pkg] = done
+	}
+	for pkg := range arrows {
+		visit(pkg, nil)
+	}
+}
