@@ -1,0 +1,74 @@
+package sim
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"github.com/weirstream/weir/internal/job"
+)
+
+// Config is one run.
+type Config struct {
+	Seed   uint64
+	Faults Faults
+	// FaultsFor is how long faults happen; after that everything heals and the job must come to rest.
+	FaultsFor time.Duration
+	// Bounded: the input ends, and the job must finish with exactly the output that the model says.
+	Bounded    bool
+	Cancel     bool // the user cancels the job when the faults have ended
+	Checkpoint job.CheckpointOptions
+	Restart    job.RestartOptions
+}
+
+// Faults are what goes wrong: probabilities for each opportunity, and mean times between events, 0 for never.
+type Faults struct {
+	// Of each message.
+	RequestLost, AnswerLost, Duplicate, Slow float64
+	// Of each storage operation: nothing is done, it is done and an error is given all the same (half of these not durably), it takes long.
+	StorageBefore, StorageAfter, StorageStall float64
+	// Of the transaction that a sink makes durable.
+	PersistFails float64
+
+	ExecutorCrash, Partition, TaskError, TaskHang, LinkBreak, MachineCrash time.Duration
+	// UserRequest is a checkpoint or a savepoint that somebody asks for.
+	UserRequest time.Duration
+}
+
+// RandomConfig chooses the rates of a seed: some seeds have no faults, some only a few kinds, some all.
+func RandomConfig(seed uint64) Config {
+	rng := rand.New(rand.NewPCG(seed, 0xc0))
+	cfg := Config{
+		Seed: seed, FaultsFor: time.Duration(10+rng.IntN(20)) * time.Second, Bounded: rng.IntN(3) > 0, Cancel: rng.IntN(12) == 0,
+		Checkpoint: job.CheckpointOptions{
+			Interval: time.Duration(300+rng.IntN(1200)) * time.Millisecond, MinPause: time.Duration(rng.IntN(300)) * time.Millisecond,
+			Timeout: time.Duration(2+rng.IntN(4)) * time.Second, Retained: 1 + rng.IntN(3), TolerableFailures: rng.IntN(4),
+			DeleteOnCancel: rng.IntN(2) == 0,
+		},
+		Restart: job.RestartOptions{InitialDelay: 50 * time.Millisecond, MaxDelay: 2 * time.Second, Attempts: 3 + rng.IntN(20)},
+	}
+	if rng.IntN(10) == 0 {
+		cfg.Restart.Strategy = job.FixedDelay
+	}
+	if seed%10 == 0 {
+		return cfg
+	}
+	rate := func(highest float64) float64 {
+		if rng.IntN(2) == 0 {
+			return 0
+		}
+		return highest * rng.Float64()
+	}
+	mean := func(shortest int) time.Duration {
+		if rng.IntN(2) == 0 {
+			return 0
+		}
+		return time.Duration(shortest+rng.IntN(3*shortest)) * time.Second
+	}
+	cfg.Faults = Faults{
+		RequestLost: rate(0.1), AnswerLost: rate(0.1), Duplicate: rate(0.2), Slow: rate(0.2),
+		StorageBefore: rate(0.05), StorageAfter: rate(0.05), StorageStall: rate(0.1), PersistFails: rate(0.05),
+		ExecutorCrash: mean(5), Partition: mean(6), TaskError: mean(5), TaskHang: mean(5), LinkBreak: mean(6), MachineCrash: mean(5),
+		UserRequest: mean(2),
+	}
+	return cfg
+}

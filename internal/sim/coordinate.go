@@ -1,0 +1,198 @@
+package sim
+
+import (
+	"context"
+	"slices"
+
+	"github.com/weirstream/weir/internal/checkpoint"
+	"github.com/weirstream/weir/internal/coordinator"
+	"github.com/weirstream/weir/internal/job"
+	"github.com/weirstream/weir/internal/scheduler"
+	"github.com/weirstream/weir/internal/storage"
+)
+
+// coordinate does one effect of the coordinator.
+func (m *master) coordinate(e coordinator.Effect) {
+	switch e := e.(type) {
+	case coordinator.InitLocation:
+		m.storage("init location", func(ctx context.Context) coordinator.Event {
+			dir := checkpoint.Dir(simJob, e.ID)
+			if e.Kind == checkpoint.Savepoint {
+				dir = e.Directory
+			}
+			return coordinator.LocationReady{ID: e.ID, Dir: dir, Err: text(m.s.store.MkdirAll(ctx, dir))}
+		})
+	case coordinator.SendTrigger:
+		m.sendTrigger(e)
+	case coordinator.AckReply:
+		answer := m.acks[e.Request]
+		delete(m.acks, e.Request)
+		answer(e.Verdict)
+	case coordinator.WriteMetadata:
+		m.storage("write metadata", func(ctx context.Context) coordinator.Event {
+			data, err := checkpoint.EncodeMetadata(e.Metadata)
+			if err == nil {
+				err = m.s.store.WriteFile(ctx, e.Dir+"/"+checkpoint.MetadataFile, data, storage.CreateOnly)
+			}
+			return coordinator.MetadataWritten{ID: e.ID, Err: text(err)}
+		})
+	case coordinator.SendNotifyComplete:
+		m.notifyComplete(e)
+	case coordinator.SendNotifyAborted:
+		m.perExecutor(e.Attempts, func(id job.ExecutorID, attempts []job.AttemptID) {
+			m.send(id, call{
+				what: "notify aborted",
+				do:   func(x *executor) { x.notifyAborted(e.ID, e.LatestCompleted, attempts) },
+				done: func(error) {},
+			})
+		})
+	case coordinator.Discard:
+		m.storage("discard", func(ctx context.Context) coordinator.Event {
+			return coordinator.Discarded{ID: e.ID, Err: text(storage.DiscardCheckpoint(ctx, m.s.store, e.Dir))}
+		})
+	case coordinator.Completed:
+		m.feed(scheduler.CheckpointCompleted{})
+	case coordinator.FailJob:
+		m.feed(scheduler.JobFailed{Failure: e.Failure})
+	case coordinator.Reply, coordinator.Aborted: // only the watcher wants to know
+	}
+}
+
+// storage makes a storage call beside the loop; its answer comes back as an event.
+func (m *master) storage(what string, f func(ctx context.Context) coordinator.Event) {
+	m.open++
+	m.s.after(m.s.storageDelay(), what, func() {
+		ev := f(context.Background())
+		m.s.after(m.s.storageDelay(), what+" answered", func() {
+			m.take(func() {
+				m.open--
+				m.feed(ev)
+			})
+		})
+	})
+}
+
+func (m *master) sendTrigger(e coordinator.SendTrigger) {
+	m.perExecutor(e.Attempts, func(id job.ExecutorID, attempts []job.AttemptID) {
+		failed := func(a job.AttemptID, why string) {
+			m.feed(coordinator.TriggerFailed{ID: e.ID, Attempt: a, Err: "executor " + string(id) + ": " + why})
+		}
+		var unknown []job.AttemptID
+		sent := m.send(id, call{
+			what: "trigger",
+			do:   func(x *executor) { unknown = x.trigger(e, attempts) },
+			done: func(err error) {
+				if err != nil {
+					failed(attempts[0], err.Error())
+				} else if len(unknown) > 0 {
+					failed(unknown[0], "it does not run this attempt")
+				}
+			},
+		})
+		if !sent {
+			failed(attempts[0], "not reachable")
+		}
+	})
+}
+
+func (m *master) send(id job.ExecutorID, c call) bool {
+	s := m.running.senders[id]
+	return s != nil && s.send(c)
+}
+
+func (m *master) notifyComplete(e coordinator.SendNotifyComplete) {
+	m.perExecutor(e.Attempts, func(id job.ExecutorID, attempts []job.AttemptID) {
+		var unknown []job.AttemptID
+		m.send(id, call{
+			what: "notify complete",
+			do:   func(x *executor) { unknown = x.notifyComplete(e.ID, attempts) },
+			done: func(err error) {
+				if err != nil {
+					return
+				}
+				for _, a := range attempts {
+					if !slices.Contains(unknown, a) {
+						m.feed(coordinator.NotifyConfirmed{Attempt: a, ID: e.ID})
+					}
+				}
+			},
+		})
+	})
+}
+
+// acknowledge, decline, update and report are what executors call.
+func (m *master) acknowledge(a job.AttemptID, id checkpoint.ID, state checkpoint.SubtaskState, answer func(checkpoint.Verdict)) {
+	m.take(func() {
+		m.request++
+		m.acks[m.request] = answer
+		m.feed(coordinator.Ack{Request: m.request, Epoch: epoch, Attempt: a, ID: id, State: state})
+	})
+}
+
+func (m *master) decline(a job.AttemptID, id checkpoint.ID, reason checkpoint.Reason) {
+	m.take(func() {
+		if _, known := m.attempt(a); known {
+			m.feed(coordinator.Decline{Epoch: epoch, Attempt: a, ID: id, Reason: reason})
+		}
+	})
+}
+
+func (m *master) update(u scheduler.TaskStateChanged) (known bool) {
+	m.take(func() {
+		if _, known = m.attempt(u.Attempt); known {
+			m.feed(u)
+		}
+	})
+	return known
+}
+
+// taskReport is one task in a heartbeat.
+type taskReport struct {
+	attempt   job.AttemptID
+	state     job.TaskState
+	endOfData bool
+	notified  checkpoint.ID
+}
+
+// heartbeat answers the attempts that are unknown and the latest completed checkpoint; false: the incarnation is not registered.
+func (m *master) heartbeat(x *executor, incarnation int, reports []taskReport) (unknown []job.AttemptID, completed checkpoint.ID, ok bool) {
+	if !m.registry.touch(x, incarnation) {
+		return nil, 0, false
+	}
+	m.take(func() {
+		for _, r := range reports {
+			e, present := m.attempt(r.attempt)
+			if !present || e.Executor != x.id || e.State.Terminal() && e.State != job.TaskFinished {
+				unknown = append(unknown, r.attempt)
+				continue
+			}
+			if m.believes(r) {
+				m.feed(scheduler.TaskStateChanged{Attempt: r.attempt, State: r.state, EndOfData: r.endOfData})
+			}
+			if r.notified > 0 {
+				m.feed(coordinator.NotifyConfirmed{Attempt: r.attempt, ID: r.notified})
+			}
+		}
+		if own := m.coord.Retained(); len(own) > 0 {
+			completed = own[len(own)-1].Metadata.ID
+		}
+	})
+	return unknown, completed, true
+}
+
+// believes reports whether the state in a heartbeat is taken over: a failure only from the second heartbeat that tells of it.
+func (m *master) believes(r taskReport) bool {
+	if r.state != job.TaskFailed {
+		return true
+	}
+	seen := m.running.failing[r.attempt]
+	m.running.failing[r.attempt] = true
+	return seen
+}
+
+func text(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}

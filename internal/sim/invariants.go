@@ -1,0 +1,378 @@
+package sim
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/weirstream/weir/internal/checkpoint"
+	"github.com/weirstream/weir/internal/coordinator"
+	"github.com/weirstream/weir/internal/job"
+	"github.com/weirstream/weir/internal/scheduler"
+)
+
+// watcher remembers what the invariants are about. Those about an event are checked when it happens, the others after every step.
+type watcher struct {
+	over    bool
+	running bool
+
+	lastID      checkpoint.ID
+	started     map[checkpoint.ID]coordinator.InitLocation
+	completed   map[checkpoint.ID]bool
+	aborted     map[checkpoint.ID]bool
+	latest      checkpoint.ID // the highest completed checkpoint that is no savepoint
+	prefixes    map[checkpoint.ID]*prefix
+	savepoints  []*checkpoint.Completed
+	verified    int // version of the storage that checkRetained has seen
+	requests    int
+	unanswered  map[coordinator.RequestID]bool
+	output      map[int]*visibleOutput // by sink vertex
+	committedTo map[job.TaskID]checkpoint.ID
+
+	healedAt time.Time
+	progress time.Time // when a checkpoint completed last
+	since    int       // checkpoints that completed after the faults
+	restarts int       // at the end of recovery; -1 before
+}
+
+func newWatcher() watcher {
+	return watcher{
+		started: map[checkpoint.ID]coordinator.InitLocation{}, completed: map[checkpoint.ID]bool{}, aborted: map[checkpoint.ID]bool{},
+		prefixes: map[checkpoint.ID]*prefix{}, unanswered: map[coordinator.RequestID]bool{}, output: map[int]*visibleOutput{},
+		committedTo: map[job.TaskID]checkpoint.ID{}, restarts: -1,
+	}
+}
+
+// check is called after every step.
+func (s *Sim) check() {
+	s.checkRetained()
+	s.checkAttempts()
+	s.checkProgress()
+}
+
+// effect sees every effect of the coordinator before it is done.
+func (w *watcher) effect(s *Sim, e coordinator.Effect) {
+	switch e := e.(type) {
+	case coordinator.InitLocation:
+		w.checkIDs(s, e)
+	case coordinator.Completed:
+		w.checkOutcome(s, e.ID, w.completed)
+		w.complete(s, e)
+	case coordinator.Aborted:
+		w.checkOutcome(s, e.ID, w.aborted)
+	case coordinator.SendNotifyComplete:
+		w.checkNotify(s, e.ID)
+	case coordinator.Reply:
+		if !w.unanswered[e.Request] {
+			s.violate("reply", "request %d is answered twice", e.Request)
+		}
+		delete(w.unanswered, e.Request)
+	}
+}
+
+// checkOutcome is I1: a checkpoint is completed or aborted, once.
+func (w *watcher) checkOutcome(s *Sim, id checkpoint.ID, into map[checkpoint.ID]bool) {
+	if _, begun := w.started[id]; !begun || w.completed[id] || w.aborted[id] {
+		s.violate("I1", "checkpoint %d: begun %t, completed %t, aborted %t, and ends now", id, begun, w.completed[id], w.aborted[id])
+	}
+	into[id] = true
+}
+
+// checkIDs is I2: ids strictly increase.
+func (w *watcher) checkIDs(s *Sim, e coordinator.InitLocation) {
+	if e.ID <= w.lastID {
+		s.violate("I2", "checkpoint %d begins after %d", e.ID, w.lastID)
+	}
+	w.lastID = e.ID
+	w.started[e.ID] = e
+}
+
+// checkNotify is the sending half of I7: nobody is told of a checkpoint that has not completed.
+func (w *watcher) checkNotify(s *Sim, id checkpoint.ID) {
+	if !w.completed[id] {
+		s.violate("I7", "tasks are told of checkpoint %d, which has not completed", id)
+	}
+}
+
+// complete takes a checkpoint into the model, from what the storage says of it.
+func (w *watcher) complete(s *Sim, e coordinator.Completed) {
+	s.durable.version++
+	w.progress = s.now
+	if s.calm {
+		w.since++
+	}
+	dir := checkpoint.Dir(simJob, e.ID)
+	if e.Kind == checkpoint.Savepoint {
+		dir = w.started[e.ID].Directory
+	}
+	md, err := s.readMetadata(dir)
+	if err != nil || !s.isDurable(dir) {
+		s.violate("I7", "checkpoint %d counts as completed, and its metadata is not durable (%v)", e.ID, err)
+		return
+	}
+	p, err := s.prefixOf(dir, md)
+	if err != nil {
+		s.violate("I3", "completed checkpoint %d: %v", e.ID, err)
+		return
+	}
+	if err := s.checkState(p, md); err != nil {
+		s.violate("I8", "checkpoint %d: %v", e.ID, err)
+	}
+	if e.Kind == checkpoint.Savepoint {
+		w.savepoints = append(w.savepoints, &checkpoint.Completed{Dir: dir, Metadata: md})
+		return
+	}
+	w.prefixes[e.ID] = p
+	w.latest = max(w.latest, e.ID)
+}
+
+// checkRetained is I3: what retained checkpoints and savepoints refer to is there, and is what was written.
+func (s *Sim) checkRetained() {
+	if s.watch.verified == s.durable.version {
+		return
+	}
+	s.watch.verified = s.durable.version
+	for _, c := range slices.Concat(s.master.coord.Retained(), s.watch.savepoints) {
+		md, err := s.readMetadata(c.Dir)
+		if err != nil {
+			s.violate("I3", "metadata of retained checkpoint %d: %v", c.Metadata.ID, err)
+			return
+		}
+		if md.ID != c.Metadata.ID {
+			s.violate("I3", "%s has the metadata of checkpoint %d, not of %d", c.Dir, md.ID, c.Metadata.ID)
+		}
+		for _, h := range handles(md) {
+			if _, err := s.readState(c.Dir, h); err != nil {
+				s.violate("I3", "retained checkpoint %d: %v", c.Metadata.ID, err)
+			}
+		}
+	}
+}
+
+func handles(md *checkpoint.Metadata) []checkpoint.Handle {
+	var out []checkpoint.Handle
+	for _, v := range md.Vertices {
+		for _, sub := range v.Subtasks {
+			for _, op := range sub.Operators {
+				if op.Items != nil {
+					out = append(out, op.Items.Handle)
+				}
+				if op.Keyed != nil {
+					out = append(out, op.Keyed.Handle)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// readState reads what a handle refers to, without faults.
+func (s *Sim) readState(dir string, h checkpoint.Handle) (data []byte, err error) {
+	if h.IsInline() {
+		return h.Inline, h.Verify(h.Inline)
+	}
+	s.quietly(func() { data, err = s.store.ReadFile(context.Background(), dir+"/"+h.Path, 1<<20) })
+	if err != nil {
+		return nil, err
+	}
+	data = data[min(h.Offset, int64(len(data))):min(h.Offset+h.Length, int64(len(data)))]
+	return data, h.Verify(data)
+}
+
+// checkAttempts: no two attempts of a task live on executors that the job master and they themselves take for registered.
+func (s *Sim) checkAttempts() {
+	var live [4][4]*simTask
+	for _, x := range s.executors {
+		if !x.alive || x.session == nil || x.session.over {
+			continue
+		}
+		for _, t := range x.tasks {
+			if !t.live() {
+				continue
+			}
+			slot := &live[t.vertex][t.attempt.Task.Subtask]
+			if *slot != nil {
+				s.violate("attempts", "%s on %s and %s on %s live at the same time", (*slot).attempt, (*slot).x.id, t.attempt, x.id)
+			}
+			*slot = t
+		}
+	}
+}
+
+// visible is I5, the half that can be seen at once, and the acting half of I7: records of the checkpoint's prefix become visible, once,
+// and only when the checkpoint is durable.
+func (w *watcher) visible(s *Sim, by job.AttemptID, records []record, because checkpoint.ID) {
+	p := w.prefixes[because]
+	if p == nil {
+		s.violate("I7", "%s commits for checkpoint %d, which has not completed", by, because)
+		return
+	}
+	if !s.isDurable(p.dir) && !s.isDurable(w.prefixes[w.latest].dir) && !s.master.sched.State().Terminal() {
+		s.violate("I7", "%s commits for checkpoint %d, and neither it nor the latest, %d, is durable", by, because, w.latest)
+	}
+	vertex := s.work.index(by.Task.Vertex)
+	o := w.sink(vertex)
+	for _, r := range records {
+		if err := o.add(s.work, r, p); err != nil {
+			s.violate("I5", "%s commits for checkpoint %d: %v", by, because, err)
+			return
+		}
+	}
+}
+
+func (w *watcher) sink(vertex int) *visibleOutput {
+	if w.output[vertex] == nil {
+		w.output[vertex] = newVisible()
+	}
+	return w.output[vertex]
+}
+
+// committed is the other half of I5: when all tasks of a sink have committed the same checkpoint, nothing of its prefix is missing.
+func (w *watcher) committed(s *Sim, by job.AttemptID, id checkpoint.ID) {
+	_, present := s.master.running.placed[by]
+	if last := w.committedTo[by.Task]; id < last {
+		if present {
+			s.violate("I5", "%s starts from checkpoint %d, and output up to %d is visible", by, id, last)
+		}
+		return
+	}
+	w.committedTo[by.Task] = id
+	vertex := s.work.index(by.Task.Vertex)
+	for i := range s.work.graph.Vertices[vertex].Parallelism {
+		if w.committedTo[job.TaskID{Vertex: by.Task.Vertex, Subtask: i}] != id {
+			return
+		}
+	}
+	if id == 0 {
+		return
+	}
+	p := w.prefixes[id]
+	if p == nil {
+		s.violate("I7", "%s has committed checkpoint %d, which has not completed", by, id)
+		return
+	}
+	if err := w.sink(vertex).complete(s.work, vertex, p); err != nil {
+		s.violate("I5", "all tasks of %s have committed checkpoint %d: %v", by.Task.Vertex, id, err)
+	}
+}
+
+// notified: operators hear of completed checkpoints only, ascending.
+func (w *watcher) notified(t *simTask, id checkpoint.ID) {
+	if !w.completed[id] || id <= t.watched.notified {
+		t.s.violate("I7", "%s is told of checkpoint %d: completed %t, told before %d", t.attempt, id, w.completed[id], t.watched.notified)
+	}
+	t.watched.notified = id
+}
+
+func (w *watcher) notifiedAborted(t *simTask, id checkpoint.ID) {
+	if !w.aborted[id] {
+		t.s.violate("I1", "%s is told that checkpoint %d was aborted, which was not", t.attempt, id)
+	}
+}
+
+func (w *watcher) status(s *Sim, e scheduler.JobStatusChanged) {
+	if e.To == job.Failed && s.cfg.Faults == (Faults{}) {
+		s.violate("I6", "the job failed without any fault: %s", e.Failure)
+	}
+}
+
+func (w *watcher) healed(s *Sim) { w.healedAt = s.now }
+
+// checkProgress is I6: after the faults checkpoints complete and the job comes to its end, and nothing is left open.
+func (s *Sim) checkProgress() {
+	w, state := &s.watch, s.master.sched.State()
+	if state.Terminal() {
+		if s.master.open == 0 && s.master.coord.Settled() {
+			w.over = true
+			s.checkEnd(state)
+		}
+		return
+	}
+	rest := w.healedAt.Add(recovery)
+	if !s.calm || s.now.Before(rest) {
+		return
+	}
+	if w.restarts < 0 {
+		w.restarts = s.master.sched.Restarts()
+	}
+	if n := s.master.sched.Restarts(); n != w.restarts {
+		s.violate("I6", "the job restarts without a fault: %s", s.master.sched.Failure())
+	}
+	if w.progress.After(rest) {
+		rest = w.progress
+	}
+	o := s.cfg.Checkpoint
+	if limit := rest.Add(o.Interval + o.Timeout + o.MinPause); s.now.After(limit) {
+		s.violate("I6", "no checkpoint completed since %s, and the job is %s: %s", rest.Sub(s.start), state, s.master.sched.Detail())
+	}
+	if !s.cfg.Bounded && w.since >= 3 {
+		w.over = true
+		s.checkRequests()
+	}
+}
+
+// checkEnd: a job that FINISHED has written exactly the output of the model.
+func (s *Sim) checkEnd(state job.State) {
+	s.checkRequests()
+	if state != job.Finished {
+		return
+	}
+	p := s.watch.prefixes[s.watch.latest]
+	if p == nil {
+		s.violate("I5", "the job finished without a checkpoint")
+		return
+	}
+	for v, offsets := range p.offsets {
+		for split, offset := range offsets {
+			if offset != s.work.splits[v] {
+				s.violate("I5", "the job finished, and its last checkpoint has split %d of vertex %d at %d of %d", split, v, offset, s.work.splits[v])
+			}
+		}
+	}
+	for _, t := range s.work.graph.Tasks() {
+		if !p.ended[t] {
+			s.violate("I5", "the job finished, and in its last checkpoint %s had not ended", t)
+		}
+		if v := s.work.index(t.Vertex); s.work.kinds[v] == sink && s.watch.committedTo[t] != s.watch.latest {
+			s.violate("I5", "the job finished, and %s has committed %d of %d", t, s.watch.committedTo[t], s.watch.latest)
+		}
+	}
+}
+
+func (s *Sim) checkRequests() {
+	if state := s.master.sched.State(); state.Terminal() && len(s.watch.unanswered) > 0 {
+		s.violate("reply", "the job is %s, and %d requests have no answer", state, len(s.watch.unanswered))
+	}
+}
+
+// watchedTask remembers of a task what the barrier invariants are about.
+type watchedTask struct {
+	restored checkpoint.ID
+	notified checkpoint.ID
+	over     map[checkpoint.ID]bool // snapshotted here, or given up
+	barriers []checkpoint.ID        // by channel: the latest that was taken from it
+}
+
+func newWatchedTask(t *simTask, restored checkpoint.ID) watchedTask {
+	return watchedTask{restored: restored, notified: restored, over: map[checkpoint.ID]bool{}, barriers: make([]checkpoint.ID, len(t.inputs))}
+}
+
+// process: a record behind a barrier is not processed before that checkpoint is snapshotted or given up.
+func (w *watchedTask) process(t *simTask, channel int, b batch) {
+	if behind := checkpoint.ID(b.behind); behind > w.restored && !w.over[behind] {
+		t.s.violate("barrier", "%s processes records of channel %d behind the barrier of checkpoint %d, which it has not snapshotted", t.attempt, channel, behind)
+	}
+}
+
+// snapshot: all channels are at the barrier, none is behind it.
+func (w *watchedTask) snapshot(t *simTask, id checkpoint.ID) {
+	if w.over[id] {
+		t.s.violate("barrier", "%s snapshots checkpoint %d, which was over for it", t.attempt, id)
+	}
+	w.over[id] = true
+	for channel, at := range w.barriers {
+		if at != id {
+			t.s.violate("barrier", "%s snapshots checkpoint %d, and channel %d is at the barrier of %d", t.attempt, id, channel, at)
+		}
+	}
+}

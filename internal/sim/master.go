@@ -1,0 +1,301 @@
+package sim
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/weirstream/weir/internal/checkpoint"
+	"github.com/weirstream/weir/internal/coordinator"
+	"github.com/weirstream/weir/internal/job"
+	"github.com/weirstream/weir/internal/scheduler"
+)
+
+const epoch = job.LeaderEpoch(1)
+
+// master is the job master: the loop of one job around both cores, as package jobmaster has it, and the registry of executors.
+type master struct {
+	s        *Sim
+	registry registry
+	sched    *scheduler.Core
+	coord    *coordinator.Core
+	queue    []fmt.Stringer // events that have not been stepped
+	armed    time.Time      // of the latest timer; earlier ones do nothing
+
+	running execution
+	acks    map[coordinator.RequestID]func(checkpoint.Verdict)
+	request coordinator.RequestID
+	open    int // storage calls that have not answered
+}
+
+// execution is what the loop knows of the present execution.
+type execution struct {
+	request   int
+	sessions  map[job.ExecutorID]*session
+	senders   map[job.ExecutorID]*sender
+	deploying []job.Placement
+	placed    map[job.AttemptID]job.ExecutorID
+	failing   map[job.AttemptID]bool
+}
+
+func newMaster(s *Sim) *master {
+	m := &master{s: s, acks: map[coordinator.RequestID]func(checkpoint.Verdict){}}
+	m.registry = registry{m: m}
+	m.sched = scheduler.New(scheduler.Config{Job: simJob, Graph: s.work.graph, Restart: s.cfg.Restart, CancelTimeout: cancelTimeout})
+	m.coord = coordinator.New(coordinator.Config{
+		Job: simJob, JobName: "sim", Graph: s.work.graph, Epoch: epoch, Options: s.cfg.Checkpoint,
+	})
+	return m
+}
+
+func (m *master) submit() { m.take(func() { m.feed(scheduler.Start{}) }) }
+
+// take applies a message of the inbox, and then everything that follows.
+func (m *master) take(apply func()) {
+	apply()
+	m.settle()
+	m.arm()
+}
+
+func (m *master) feed(ev fmt.Stringer) { m.queue = append(m.queue, ev) }
+
+func (m *master) settle() {
+	for len(m.queue) > 0 {
+		ev := m.queue[0]
+		m.queue = m.queue[1:]
+		m.s.note("-> %s", ev)
+		switch ev := ev.(type) {
+		case scheduler.Event:
+			for _, e := range m.sched.Step(m.s.now, ev) {
+				m.s.note("   %s", e)
+				m.schedule(e)
+			}
+		case coordinator.Event:
+			for _, e := range m.coord.Step(m.s.now, ev) {
+				m.s.note("   %s", e)
+				m.s.watch.effect(m.s, e)
+				m.coordinate(e)
+			}
+		}
+		m.deploy()
+	}
+}
+
+// arm sets the timer to the earlier deadline of the cores. An executor of deadlines may be late, as any timer.
+func (m *master) arm() {
+	at, ok := m.sched.Deadline()
+	if other, has := m.coord.Deadline(); has && (!ok || other.Before(at)) {
+		at, ok = other, true
+	}
+	if !ok || at.Equal(m.armed) {
+		return
+	}
+	m.armed = at
+	late := time.Duration(0)
+	if m.s.chance(0.2) {
+		late = m.s.upTo(50 * time.Millisecond)
+	}
+	m.s.after(max(at.Sub(m.s.now), 0)+late, "timer", func() {
+		if m.armed.Equal(at) {
+			m.armed = time.Time{}
+			m.take(m.tick)
+		}
+	})
+}
+
+func (m *master) tick() {
+	if at, ok := m.sched.Deadline(); ok && !m.s.now.Before(at) {
+		m.feed(scheduler.Tick{Random: m.s.rng.Float64()})
+	}
+	if at, ok := m.coord.Deadline(); ok && !m.s.now.Before(at) {
+		m.feed(coordinator.Tick{})
+	}
+}
+
+// attempt finds the present attempt of a task; false: id is not it.
+func (m *master) attempt(id job.AttemptID) (scheduler.Execution, bool) {
+	for _, e := range m.sched.Executions() {
+		if e.Task == id.Task {
+			return e, e.Attempt == id.Attempt
+		}
+	}
+	return scheduler.Execution{}, false
+}
+
+func (m *master) schedule(e scheduler.Effect) {
+	switch e := e.(type) {
+	case scheduler.RequestSlots:
+		m.running.request++
+		m.registry.request(m.running.request, e.Count)
+	case scheduler.ReleaseSlots:
+		m.running.request++
+		m.running.deploying = nil
+		m.stopSenders()
+		m.registry.release()
+	case scheduler.Deploy:
+		m.prepare(e.Placements)
+	case scheduler.CancelTasks:
+		m.cancelTasks(e.Placements)
+	case scheduler.DropExecutor:
+		if s := m.running.senders[e.Executor]; s != nil {
+			m.registry.finish(s.session, e.Message)
+		}
+	case scheduler.JobStatusChanged:
+		m.s.watch.status(m.s, e)
+		if e.To.Terminal() {
+			m.feed(coordinator.Closed{DeleteAll: e.To == job.Finished || m.s.cfg.Checkpoint.DeleteOnCancel})
+		}
+	case scheduler.TasksRunning:
+		m.s.watch.running = true
+		m.feed(coordinator.TasksRunning{Tasks: m.coordinated(e.Placements), Random: m.s.rng.Float64()})
+	case scheduler.TasksStopped:
+		m.s.watch.running = false
+		reason := checkpoint.Suspended
+		if e.Failure.Class == job.FailureTask {
+			reason = checkpoint.TaskFailure
+		}
+		m.feed(coordinator.TasksStopped{Reason: reason})
+	case scheduler.EndOfDataReached:
+		m.feed(coordinator.EndOfDataReached{})
+	case scheduler.Waiting:
+	}
+}
+
+func (m *master) coordinated(placements []job.Placement) []coordinator.Task {
+	out := make([]coordinator.Task, len(placements))
+	for i, p := range placements {
+		out[i] = coordinator.Task{Attempt: p.Attempt, Source: m.s.work.graph.IsSource(p.Attempt.Task.Vertex)}
+	}
+	return out
+}
+
+func (m *master) granted(number int, slots []*session) {
+	if number != m.running.request {
+		return
+	}
+	m.running.sessions = map[job.ExecutorID]*session{}
+	var out []scheduler.Slot
+	for _, s := range slots {
+		out = append(out, scheduler.Slot{Executor: s.executor.id, Address: string(s.executor.id)})
+		m.running.sessions[s.executor.id] = s
+	}
+	m.feed(scheduler.SlotsAllocated{Slots: out})
+}
+
+func (m *master) prepare(placements []job.Placement) {
+	m.stopSenders()
+	r := &m.running
+	r.deploying = placements
+	r.placed, r.failing = map[job.AttemptID]job.ExecutorID{}, map[job.AttemptID]bool{}
+	r.senders = map[job.ExecutorID]*sender{}
+	for _, p := range placements {
+		r.placed[p.Attempt] = p.Executor
+		if r.senders[p.Executor] == nil {
+			s := &sender{m: m, session: r.sessions[p.Executor]}
+			s.session.senders = append(s.session.senders, s)
+			r.senders[p.Executor] = s
+		}
+	}
+}
+
+func (m *master) stopSenders() {
+	for _, id := range slices.Sorted(maps.Keys(m.running.senders)) {
+		m.running.senders[id].stop()
+	}
+	m.running.senders = nil
+}
+
+// deploy sends the tasks out, once no checkpoint is FINALIZING.
+func (m *master) deploy() {
+	placements := m.running.deploying
+	if placements == nil || !m.coord.Settled() {
+		return
+	}
+	m.running.deploying = nil
+	from := m.coord.Latest()
+	var state map[job.TaskID]checkpoint.Restore
+	if from != nil {
+		md, err := m.s.readMetadata(from.Dir)
+		if err == nil {
+			state, err = checkpoint.Assign(md, m.s.work.graph)
+		}
+		if err != nil {
+			m.s.violate("I3", "restore from checkpoint %d: %v", from.Metadata.ID, err)
+			return
+		}
+		m.s.note("   restores from %d", from.Metadata.ID)
+	}
+	tasks := map[job.ExecutorID][]deployment{}
+	for _, p := range placements {
+		d := deployment{attempt: p.Attempt}
+		if from != nil {
+			d.restore = &restored{id: from.Metadata.ID, dir: from.Dir, state: state[p.Attempt.Task]}
+		}
+		tasks[p.Executor] = append(tasks[p.Executor], d)
+	}
+	for _, executor := range slices.Sorted(maps.Keys(tasks)) {
+		m.sendDeploy(executor, tasks[executor])
+	}
+}
+
+func (m *master) sendDeploy(id job.ExecutorID, tasks []deployment) {
+	number := tasks[0].attempt.Attempt
+	m.running.senders[id].send(call{
+		what: "deploy",
+		do:   func(x *executor) { x.deploy(tasks) },
+		done: func(err error) {
+			if err != nil {
+				m.feed(scheduler.DeployFailed{
+					Executor: id, Attempt: number, Failure: job.Failure{Class: job.FailureInfrastructure, Message: err.Error()},
+				})
+			}
+		},
+	})
+}
+
+func (m *master) cancelTasks(placements []job.Placement) {
+	if m.running.deploying != nil {
+		m.running.deploying = nil
+		m.feed(scheduler.TasksUnknown{Attempts: attemptsOf(placements)})
+		return
+	}
+	m.perExecutor(attemptsOf(placements), func(id job.ExecutorID, attempts []job.AttemptID) {
+		s := m.running.senders[id]
+		if s == nil || s.session.over {
+			m.feed(scheduler.ExecutorLost{Executor: id, Message: "it is not registered any more"})
+			return
+		}
+		var unknown []job.AttemptID
+		s.send(call{
+			what: "cancel",
+			do:   func(x *executor) { unknown = x.cancel(attempts) },
+			done: func(err error) {
+				if err == nil && len(unknown) > 0 {
+					m.feed(scheduler.TasksUnknown{Attempts: unknown})
+				}
+			},
+		})
+	})
+}
+
+// perExecutor groups attempts by where they are. Attempts of earlier executions are left out.
+func (m *master) perExecutor(attempts []job.AttemptID, f func(job.ExecutorID, []job.AttemptID)) {
+	groups := map[job.ExecutorID][]job.AttemptID{}
+	for _, a := range attempts {
+		if executor, ok := m.running.placed[a]; ok {
+			groups[executor] = append(groups[executor], a)
+		}
+	}
+	for _, executor := range slices.Sorted(maps.Keys(groups)) {
+		f(executor, groups[executor])
+	}
+}
+
+func attemptsOf(placements []job.Placement) []job.AttemptID {
+	out := make([]job.AttemptID, len(placements))
+	for i, p := range placements {
+		out[i] = p.Attempt
+	}
+	return out
+}
