@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"runtime/pprof"
 	"slices"
 	"sync"
 
@@ -45,7 +46,7 @@ func (m *JobMaster) Run(ctx context.Context) error {
 	for {
 		select {
 		case l := <-m.starts:
-			loops.Go(func() { l.run(ctx) })
+			loops.Go(func() { pprof.Do(ctx, pprof.Labels("loop", "job", "job", string(l.id)), l.run) })
 		case <-ctx.Done():
 			close(m.stopped)
 			m.registry.close()

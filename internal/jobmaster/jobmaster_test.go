@@ -24,23 +24,7 @@ func TestJob_RunsTakesCheckpointsAndFinishes(t *testing.T) {
 		if runningTasks(s) != 4 || s.Restarts != 0 || s.Fingerprint != "f1" {
 			t.Fatalf("status %+v, want 4 running tasks", s)
 		}
-		var splits []int
-		for _, x := range []*executor{a, b} {
-			d, n := x.lastDeployment()
-			if n != 1 || len(d.Tasks) != 2 || len(d.Placements) != 4 {
-				t.Fatalf("executor %s: %d deployments, the last %+v", x.id, n, d)
-			}
-			for _, task := range d.Tasks {
-				if task.Restore != nil {
-					t.Errorf("%s starts from %+v, want an empty start", task.Attempt, task.Restore)
-				}
-				splits = append(splits, task.Splits...)
-			}
-		}
-		slices.Sort(splits)
-		if !slices.Equal(splits, []int{0, 1, 2}) {
-			t.Errorf("the sources got splits %v, want each once", splits)
-		}
+		checkFreshStart(t, a, b)
 		time.Sleep(3500 * time.Millisecond)
 		s = c.expect(id, job.Running)
 		if s.Completed < 3 || s.Failed != 0 || s.Last == nil || s.Last.StateBytes != 20 || !strings.HasPrefix(s.Last.Path, "file:///chk/job-1/chk-") {
@@ -86,6 +70,28 @@ func TestJob_RunsTakesCheckpointsAndFinishes(t *testing.T) {
 			t.Errorf("%d slots are free after the end, want 2", free)
 		}
 	})
+}
+
+// checkFreshStart sees that each executor was told to start two tasks without state, and that each split is read once.
+func checkFreshStart(t *testing.T, executors ...*executor) {
+	t.Helper()
+	var splits []int
+	for _, x := range executors {
+		d, n := x.lastDeployment()
+		if n != 1 || len(d.Tasks) != 2 || len(d.Placements) != 4 {
+			t.Fatalf("executor %s: %d deployments, the last %+v", x.id, n, d)
+		}
+		for _, task := range d.Tasks {
+			if task.Restore != nil {
+				t.Errorf("%s starts from %+v, want an empty start", task.Attempt, task.Restore)
+			}
+			splits = append(splits, task.Splits...)
+		}
+	}
+	slices.Sort(splits)
+	if !slices.Equal(splits, []int{0, 1, 2}) {
+		t.Errorf("the sources got splits %v, want each once", splits)
+	}
 }
 
 func TestExecutorLost_JobRestartsFromTheLatestCheckpointOnTheOthers(t *testing.T) {

@@ -1,6 +1,8 @@
 package jobmaster
 
 import (
+	"go.uber.org/zap"
+
 	"github.com/weirstream/weir/internal/checkpoint"
 	"github.com/weirstream/weir/internal/coordinator"
 	"github.com/weirstream/weir/internal/gateway"
@@ -96,6 +98,9 @@ func (m taskUpdate) apply(l *jobLoop) {
 	u := m.update
 	_, known := l.attempt(u.Attempt)
 	if known {
+		if u.State == job.TaskFailed {
+			l.log.Warn("task failed", zap.Stringer("attempt", u.Attempt), zap.Stringer("class", u.Failure.Class), zap.Stringer("failure", u.Failure))
+		}
 		l.feed(scheduler.TaskStateChanged{Attempt: u.Attempt, State: u.State, Failure: u.Failure, EndOfData: u.EndOfData})
 	}
 	l.reply(func() { m.answer <- known })

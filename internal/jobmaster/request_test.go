@@ -153,10 +153,11 @@ func TestAck_IsAnsweredWithAVerdict(t *testing.T) {
 		if r, err := c.m.TriggerCheckpoint(t.Context(), id, 1); err != nil || r.ID != 1 || r.Path != "file:///chk/job-1/chk-1" {
 			t.Fatalf("trigger: %+v, %v", r, err)
 		}
-		if s, subtasks, err := c.m.Checkpoint(t.Context(), id, 1); err != nil || s.State != gateway.CheckpointCompleted || len(subtasks) != 2 || !subtasks[0].Acknowledged {
+		s, subtasks, err := c.m.Checkpoint(t.Context(), id, 1)
+		if err != nil || s.State != gateway.CheckpointCompleted || len(subtasks) != 2 || !subtasks[0].Acknowledged {
 			t.Errorf("checkpoint 1 as the caller sees it next: %+v, %+v, %v", s, subtasks, err)
 		}
-		_, err := c.m.TriggerCheckpoint(t.Context(), id, 0)
+		_, err = c.m.TriggerCheckpoint(t.Context(), id, 0)
 		want(t, err, gateway.Aborted, gateway.ReasonCheckpointFailed, "checkpoint 2", "EXPIRED", "agg[0]#1")
 		task := func(vertex job.VertexID, attempt int) job.AttemptID {
 			return job.AttemptID{Job: id, Task: job.TaskID{Vertex: vertex}, Attempt: attempt}

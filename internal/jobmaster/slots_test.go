@@ -108,7 +108,9 @@ func TestSlots_NeverGivenTwice(t *testing.T) {
 	}
 }
 
-func checkSlots(t *testing.T, seed int64, step int, table *slotTable, sessions map[string]*session, held map[job.ID]slotGrant, counts map[job.ID]int) {
+func checkSlots(
+	t *testing.T, seed int64, step int, table *slotTable, sessions map[string]*session, held map[job.ID]slotGrant, counts map[job.ID]int,
+) {
 	t.Helper()
 	used := map[*session]int{}
 	for id, g := range held {

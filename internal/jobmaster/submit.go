@@ -102,7 +102,10 @@ func checkOptions(o job.Options) error {
 		value      any
 	}{
 		{o.Parallelism < 0, "--parallelism", "at least 1", o.Parallelism},
-		{o.MaxParallelism < 0 || o.MaxParallelism > job.MaxMaxParallelism, "--max-parallelism", fmt.Sprintf("1 to %d", job.MaxMaxParallelism), o.MaxParallelism},
+		{
+			o.MaxParallelism < 0 || o.MaxParallelism > job.MaxMaxParallelism, "--max-parallelism",
+			fmt.Sprintf("1 to %d", job.MaxMaxParallelism), o.MaxParallelism,
+		},
 		{o.Parallelism > o.Normalize().MaxParallelism, "--parallelism", "at most --max-parallelism", o.Parallelism},
 		{c.MinPause < 0, "--checkpoint-min-pause", "0 or more", c.MinPause},
 		{c.Timeout < 0, "--checkpoint-timeout", "more than 0", c.Timeout},
