@@ -1,15 +1,9 @@
 package node_test
 
 import (
-	"bufio"
-	"compress/gzip"
 	"context"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -20,6 +14,7 @@ import (
 
 	"github.com/weirstream/weir/examples"
 	"github.com/weirstream/weir/internal/gateway"
+	"github.com/weirstream/weir/internal/harness/reference"
 	"github.com/weirstream/weir/internal/job"
 	"github.com/weirstream/weir/internal/node"
 	"github.com/weirstream/weir/internal/rpc"
@@ -126,80 +121,8 @@ func (c *cluster) wait(id job.ID) (last gateway.JobStatus) {
 	return last
 }
 
-// shared returns a file of the reference data, or skips.
-func shared(t *testing.T, name string) string {
-	t.Helper()
-	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for ; dir != "/"; dir = filepath.Dir(dir) {
-		p := filepath.Join(dir, "shared", "data", name)
-		if _, err := os.Stat(p); err == nil {
-			return p
-		}
-	}
-	t.Skipf("the reference data %s is not here", name)
-	return ""
-}
-
-// rows returns the sorted rows of a CSV file or of all final part files in a directory, without headers.
-func rows(t *testing.T, path string) []string {
-	t.Helper()
-	files := []string{path}
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		files, _ = filepath.Glob(filepath.Join(path, "part-*"))
-	}
-	var out []string
-	for _, f := range files {
-		if strings.Contains(f, ".inprogress") || strings.Contains(f, ".pending") {
-			t.Errorf("left over: %s", f)
-			continue
-		}
-		out = append(out, readRows(t, f)...)
-	}
-	slices.Sort(out)
-	return out
-}
-
-func readRows(t *testing.T, name string) []string {
-	t.Helper()
-	f, err := os.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	var r io.Reader = f
-	if strings.HasSuffix(name, ".gz") {
-		if r, err = gzip.NewReader(f); err != nil {
-			t.Fatal(err)
-		}
-	}
-	var out []string
-	sc := bufio.NewScanner(r)
-	for sc.Scan() {
-		if line := sc.Text(); line != "word,count" && !strings.HasPrefix(line, "origin,") {
-			out = append(out, line)
-		}
-	}
-	return out
-}
-
-func sameRows(t *testing.T, got, want []string) {
-	t.Helper()
-	if slices.Equal(got, want) {
-		return
-	}
-	for i := range min(len(got), len(want)) {
-		if got[i] != want[i] {
-			t.Fatalf("row %d of %d: got %q, want %q (of %d)", i, len(got), got[i], want[i], len(want))
-		}
-	}
-	t.Fatalf("%d rows, want %d", len(got), len(want))
-}
-
 func TestCluster_WordcountIsExact(t *testing.T) {
-	input := shared(t, "kjv.txt.gz")
+	input := reference.Data(t, "kjv.txt.gz")
 	c := startCluster(t)
 	c.executor("e1", 2)
 	c.executor("e2", 2)
@@ -212,11 +135,13 @@ func TestCluster_WordcountIsExact(t *testing.T) {
 	if s.State != job.Finished {
 		t.Fatalf("job is %s: %s", s.State, s.Detail)
 	}
-	sameRows(t, rows(t, out), rows(t, shared(t, "expected/kjv-wordcount.csv.gz")))
+	if diff := reference.DiffRows(t, out, reference.Data(t, "expected/kjv-wordcount.csv.gz"), ""); diff != "" {
+		t.Fatal(diff)
+	}
 }
 
 func TestCluster_FlightsSurviveLostExecutors(t *testing.T) {
-	input := shared(t, "flights-100k.csv.gz")
+	input := reference.Data(t, "flights-100k.csv.gz")
 	c := startCluster(t)
 	c.executor("e1", 4)
 	stop := c.executor("e2", 4)
@@ -248,5 +173,7 @@ func TestCluster_FlightsSurviveLostExecutors(t *testing.T) {
 	if s.State != job.Finished || kills == 0 || s.Restarts < kills {
 		t.Fatalf("job is %s after %d restarts and %d lost executors: %s", s.State, s.Restarts, kills, s.Detail)
 	}
-	sameRows(t, rows(t, out), rows(t, shared(t, "expected/flights-100k-by-origin.csv.gz")))
+	if diff := reference.DiffRows(t, out, reference.Data(t, "expected/flights-100k-by-origin.csv.gz"), "origin,flights,delay_sum,delay_min,delay_max"); diff != "" {
+		t.Fatal(diff)
+	}
 }

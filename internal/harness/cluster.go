@@ -1,0 +1,201 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/weirstream/weir/internal/gateway"
+	"github.com/weirstream/weir/internal/rpc"
+)
+
+// Binaries are the command lines of the programs, without their flags.
+type Binaries struct{ JobMaster, TaskExecutor, Weir []string }
+
+// Build builds the programs of the module at root into dir.
+func Build(ctx context.Context, root, dir string) (Binaries, error) {
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", dir+string(filepath.Separator), "./cmd/...")
+	cmd.Dir = root
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return Binaries{}, fmt.Errorf("build: %w\n%s", err, out)
+	}
+	program := func(name string) []string { return []string{filepath.Join(dir, name)} }
+	return Binaries{program("jobmaster"), program("taskexecutor"), program("weir")}, nil
+}
+
+// Root finds the directory of the module's go.mod above the working directory.
+func Root() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for ; ; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return "", errors.New("no go.mod above the working directory")
+		}
+	}
+}
+
+// Cluster is a job master and task executors.
+type Cluster struct {
+	Address   string // of the job master
+	Dir       string
+	Jobs      gateway.Jobs
+	bin       Binaries
+	conn      *grpc.ClientConn
+	jobMaster *Process
+	executors map[string]*Process
+	ended     []*Process // executors that are gone
+}
+
+// Start starts a job master in dir. Executors are started by StartExecutor.
+func Start(bin Binaries, dir string) (*Cluster, error) {
+	address, err := freeAddress()
+	if err != nil {
+		return nil, err
+	}
+	c := &Cluster{Address: address, Dir: dir, bin: bin, executors: map[string]*Process{}}
+	c.jobMaster, err = start(filepath.Join(dir, "jobmaster.log"), bin.JobMaster, "--listen", address, "--checkpoint-dir", filepath.Join(dir, "checkpoints"))
+	if err != nil {
+		return nil, err
+	}
+	if c.conn, err = rpc.Dial(address); err != nil {
+		_ = c.jobMaster.Kill()
+		return nil, err
+	}
+	c.Jobs = rpc.NewJobs(c.conn)
+	return c, nil
+}
+
+// StartExecutor starts an executor, or starts it again after Kill.
+func (c *Cluster) StartExecutor(id string, slots int) error {
+	p, err := start(filepath.Join(c.Dir, id+".log"), c.bin.TaskExecutor,
+		"--id", id, "--jobmaster", c.Address, "--listen", "127.0.0.1:0", "--slots", fmt.Sprint(slots))
+	if err != nil {
+		return err
+	}
+	c.executors[id] = p
+	return nil
+}
+
+// KillExecutor ends an executor with SIGKILL and waits until the process is gone.
+func (c *Cluster) KillExecutor(id string) error {
+	p := c.executors[id]
+	if p == nil {
+		return fmt.Errorf("no executor %s runs", id)
+	}
+	delete(c.executors, id)
+	c.ended = append(c.ended, p)
+	return p.Kill()
+}
+
+// AwaitSlots waits until executors with that many slots are registered.
+func (c *Cluster) AwaitSlots(ctx context.Context, n int) error {
+	for {
+		have := 0
+		executors, err := c.Jobs.TaskExecutors(ctx)
+		for _, e := range executors {
+			have += e.Slots
+		}
+		if err == nil && have >= n {
+			return nil
+		}
+		select {
+		case <-time.After(10 * time.Millisecond):
+		case <-ctx.Done():
+			return fmt.Errorf("%d of %d slots are registered (%w); see the logs in %s", have, n, errors.Join(ctx.Err(), err), c.Dir)
+		}
+	}
+}
+
+// CPU is the time that all processes of the cluster have spent so far on the processor, the killed ones included.
+func (c *Cluster) CPU() time.Duration {
+	total := c.jobMaster.CPU()
+	for _, p := range c.executors {
+		total += p.CPU()
+	}
+	for _, p := range c.ended {
+		total += p.CPU()
+	}
+	return total
+}
+
+// Stop kills every process. It may be called more than once.
+func (c *Cluster) Stop() {
+	_ = c.conn.Close()
+	for id := range c.executors {
+		_ = c.KillExecutor(id)
+	}
+	_ = c.jobMaster.Kill()
+}
+
+func freeAddress() (string, error) {
+	lis, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = lis.Close() }()
+	return lis.Addr().String(), nil
+}
+
+// Process is a process that the harness has started.
+type Process struct {
+	cmd  *exec.Cmd
+	log  io.Closer
+	done chan struct{}
+	once sync.Once
+}
+
+func start(log string, program []string, flags ...string) (*Process, error) {
+	f, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(program[0], append(slices.Clone(program[1:]), flags...)...)
+	cmd.Stdout, cmd.Stderr = f, f
+	if err := cmd.Start(); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	p := &Process{cmd: cmd, log: f, done: make(chan struct{})}
+	go func() {
+		defer close(p.done)
+		_ = cmd.Wait() // how it ended is in its log and its state
+		_ = f.Close()
+	}()
+	return p, nil
+}
+
+// Kill ends the process with SIGKILL and waits until it is gone.
+func (p *Process) Kill() error {
+	var err error
+	p.once.Do(func() { err = p.cmd.Process.Kill() })
+	<-p.done
+	if errors.Is(err, os.ErrProcessDone) {
+		return nil
+	}
+	return err
+}
+
+// CPU is the user and system time of the process so far.
+func (p *Process) CPU() time.Duration {
+	select {
+	case <-p.done:
+		return p.cmd.ProcessState.UserTime() + p.cmd.ProcessState.SystemTime()
+	default:
+		return cpuOf(p.cmd.Process.Pid)
+	}
+}
