@@ -38,7 +38,7 @@ func newExecutor(s *Sim, i int) *executor {
 
 // reaches reports whether a request of a session arrives.
 func (x *executor) reaches(s *session) bool {
-	return x.alive && !x.partitioned && !s.over && x.session == s
+	return x.alive && !x.partitioned && !s.over && x.incarnation == s.incarnation && !x.resetting
 }
 
 // boot starts a new process.
@@ -52,7 +52,7 @@ func (x *executor) boot() {
 	x.beat()
 }
 
-// register asks until it is registered.
+// register opens a session. Tasks may be deployed before its answer is there; without an answer they end before the next try.
 func (x *executor) register() {
 	incarnation := x.incarnation
 	var got *session
@@ -61,19 +61,9 @@ func (x *executor) register() {
 			x.s.master.take(func() { got = x.s.master.registry.begin(x, incarnation) })
 		}
 	}, func(err error) {
-		switch {
-		case x.incarnation != incarnation:
-		case err != nil || got == nil:
-			x.s.after(500*time.Millisecond, "register again", func() {
-				if x.alive && x.incarnation == incarnation && x.session == nil {
-					x.register()
-				}
-			})
-		case got.over:
-			x.session = got
-			x.reset("the session ended early")
-		default:
-			x.session = got
+		x.session = got
+		if err != nil || got == nil || got.over {
+			x.reset("the registration broke")
 		}
 	})
 }
@@ -129,7 +119,11 @@ func (x *executor) awaitEnd(incarnation int, patience time.Time) {
 		case !slices.ContainsFunc(x.tasks, (*simTask).live):
 			x.tasks, x.session, x.resetting = nil, nil, false
 			x.incarnation++
-			x.register()
+			x.s.after(x.s.upTo(500*time.Millisecond), "register", func() {
+				if x.alive && x.incarnation == incarnation+1 {
+					x.register()
+				}
+			})
 			x.beat()
 		case x.s.now.After(patience):
 			x.crash("its tasks do not end")

@@ -182,8 +182,9 @@ func (s *Sim) readState(dir string, h checkpoint.Handle) (data []byte, err error
 // checkAttempts: no two attempts of a task live on executors that the job master and they themselves take for registered.
 func (s *Sim) checkAttempts() {
 	var live [4][4]*simTask
-	for _, x := range s.executors {
-		if !x.alive || x.session == nil || x.session.over {
+	for _, open := range s.master.registry.sessions {
+		x := open.executor
+		if !x.alive || x.incarnation != open.incarnation || x.resetting {
 			continue
 		}
 		for _, t := range x.tasks {
@@ -271,8 +272,8 @@ func (w *watcher) notifiedAborted(t *simTask, id checkpoint.ID) {
 }
 
 func (w *watcher) status(s *Sim, e scheduler.JobStatusChanged) {
-	if e.To == job.Failed && s.cfg.Faults == (Faults{}) {
-		s.violate("I6", "the job failed without any fault: %s", e.Failure)
+	if (e.To == job.Failed || e.To == job.Restarting) && s.cfg.Faults == (Faults{}) {
+		s.violate("I6", "the job is %s without any fault: %s", e.To, e.Failure)
 	}
 }
 

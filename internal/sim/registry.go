@@ -80,7 +80,7 @@ func (r *registry) lose(s *session, message string) {
 	}
 	x := s.executor
 	r.m.s.after(r.m.s.latency(), "session ended", func() {
-		if x.session == s && !x.partitioned {
+		if x.alive && x.incarnation == s.incarnation && !x.partitioned {
 			x.reset("the session has ended")
 		}
 	})
