@@ -157,6 +157,18 @@ func (p peer) foreignError(st *status.Status) error {
 	return e
 }
 
+// decodeExchangeError is decodeError for an exchange stream of which ctx is the context. A server that stops wakes handlers that wait for a
+// frame, and gRPC then answers Canceled before the handler can say more.
+func (p peer) decodeExchangeError(ctx context.Context, err error) error {
+	if status.Code(err) == codes.Canceled && ctx.Err() == nil {
+		return &gateway.Error{
+			Code: gateway.Unavailable, Reason: reasonStopping, Message: fmt.Sprintf("%s has ended the stream: %v", p, status.Convert(err).Message()),
+			Remedy: errStopping.Remedy,
+		}
+	}
+	return p.decodeError(err)
+}
+
 // badAnswer is the error of an answer that cannot be decoded.
 func (p peer) badAnswer(err error) error {
 	return &gateway.Error{

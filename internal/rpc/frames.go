@@ -24,7 +24,8 @@ type FrameStream interface {
 	CloseSend() error
 }
 
-// OpenExchange opens a stream to the task executor at the other end of conn. It lives until ctx ends, or both sides have ended it.
+// OpenExchange opens a stream to the task executor at the other end of conn. It lives until ctx ends, or both sides have ended it. It answers
+// when the other side serves the stream; from there on gRPC keeps no frame back for sending it once more on another connection.
 func OpenExchange(ctx context.Context, conn *grpc.ClientConn) (FrameStream, error) {
 	return openExchange(ctx, conn, codec{framePool})
 }
@@ -35,7 +36,11 @@ func openExchange(ctx context.Context, conn *grpc.ClientConn, c codec) (FrameStr
 	if err != nil {
 		return nil, p.decodeError(err)
 	}
-	return &frameStream{stream: stream, pool: c.pool, explain: p.decodeError, closeSend: stream.CloseSend}, nil
+	explain := func(err error) error { return p.decodeExchangeError(ctx, err) }
+	if _, err := stream.Header(); err != nil {
+		return nil, explain(err)
+	}
+	return &frameStream{stream: stream, pool: c.pool, explain: explain, closeSend: stream.CloseSend}, nil
 }
 
 // RegisterExchange serves the exchange. A stream ends when handle returns, and its error is what the other side's Recv answers. The
@@ -57,6 +62,9 @@ var exchangeService = grpc.ServiceDesc{
 		StreamName: pb.ExchangeService_ServiceDesc.Streams[0].StreamName, ClientStreams: true, ServerStreams: true,
 		Handler: func(srv any, stream grpc.ServerStream) error {
 			s := srv.(*exchangeServer)
+			if err := stream.SendHeader(nil); err != nil {
+				return err
+			}
 			return s.handle(stream.Context(), &frameStream{
 				stream: stream, pool: s.pool, explain: func(err error) error { return err }, closeSend: func() error { return nil },
 			})
