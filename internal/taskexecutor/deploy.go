@@ -108,7 +108,7 @@ func (e *Executor) run(t *runningTask) error {
 	if t.gate != nil {
 		defer e.cfg.Network.CloseGate(t.gate)
 	}
-	outs, err := e.cfg.Network.Connect(t.ctx, t.attempt, t.outputSpecs(), func(err error) { t.cancel(err) })
+	outs, err := e.cfg.Network.Connect(t.ctx, t.attempt, t.outputSpecs(), func(err error) { e.cancel(t, err) })
 	if err != nil {
 		return err
 	}
