@@ -26,7 +26,7 @@ func Define(name, description string, build func(*Job) error) Definition {
 type Job struct {
 	name        string
 	params      map[string]string
-	known       map[string]string // parameter -> default, for the message about unknown ones
+	known       map[string]Parameter // that the definition has asked for
 	nodes       []*Node
 	parallelism int
 	errs        []error
@@ -34,7 +34,7 @@ type Job struct {
 
 // NewJob returns an empty job to run a definition on. Runtimes call it, users do not.
 func NewJob(name string, params map[string]string) *Job {
-	return &Job{name: name, params: params, known: map[string]string{}}
+	return &Job{name: name, params: params, known: map[string]Parameter{}}
 }
 
 // Name is the name under which the job was submitted.
@@ -65,13 +65,25 @@ func (j *Job) describeParams() string {
 		return "none"
 	}
 	var out []string
-	for _, name := range slices.Sorted(maps.Keys(j.known)) {
-		if d := j.known[name]; d != "" {
-			name += " (default " + d + ")"
+	for _, p := range j.Parameters() {
+		if p.Default != "" {
+			p.Name += " (default " + p.Default + ")"
 		}
-		out = append(out, name)
+		out = append(out, p.Name)
 	}
 	return strings.Join(out, ", ")
+}
+
+// Parameter is a parameter that a definition has asked for.
+type Parameter struct {
+	Name     string
+	Default  string // of one that is not required
+	Required bool
+}
+
+// Parameters lists what the definition has asked for so far, sorted by name.
+func (j *Job) Parameters() []Parameter {
+	return slices.SortedFunc(maps.Values(j.known), func(a, b Parameter) int { return strings.Compare(a.Name, b.Name) })
 }
 
 // fail records a mistake of the definition.
@@ -81,7 +93,7 @@ func (j *Job) fail(format string, args ...any) {
 
 // Param returns a required parameter. When it is missing the submission fails with a message that names it.
 func (j *Job) Param(name string) string {
-	j.known[name] = ""
+	j.known[name] = Parameter{Name: name, Required: true}
 	v, ok := j.params[name]
 	if !ok {
 		j.fail("job %s needs parameter %q (weir run %s --set %s=...)", j.name, name, j.name, name)
@@ -91,7 +103,7 @@ func (j *Job) Param(name string) string {
 
 // ParamOr returns a parameter, or def when it was not given.
 func (j *Job) ParamOr(name, def string) string {
-	j.known[name] = def
+	j.known[name] = Parameter{Name: name, Default: def}
 	if v, ok := j.params[name]; ok {
 		return v
 	}

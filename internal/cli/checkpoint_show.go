@@ -1,0 +1,77 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weirstream/weir/internal/checkpoint"
+	"github.com/weirstream/weir/internal/gateway"
+)
+
+func (w *weir) checkpointShowCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "show ID [N]", Short: "show a checkpoint of a job, the latest completed one without N, with the part of each subtask",
+		Args: takes("ID", "[N]"), ValidArgsFunction: w.completeJobID,
+	}
+	return w.query(cmd, askTimeout, func(ctx context.Context, jobs gateway.Jobs, args []string) error {
+		s, err := find(ctx, jobs, args[0])
+		if err != nil {
+			return err
+		}
+		n, err := checkpointNumber(s, args[1:])
+		if err != nil {
+			return err
+		}
+		c, subtasks, err := jobs.Checkpoint(ctx, s.ID, n)
+		if err != nil {
+			return err
+		}
+		if w.json() {
+			return writeJSON(w.process.Stdout, checkpointDetailView{viewCheckpoint(c), viewEach(subtasks, viewSubtask)})
+		}
+		writeCheckpoint(w.process.Stdout, c, subtasks)
+		return nil
+	})
+}
+
+// checkpointNumber reads N; without it the latest completed checkpoint of the job is meant.
+func checkpointNumber(s gateway.JobStatus, args []string) (checkpoint.ID, error) {
+	if len(args) > 0 {
+		n, err := strconv.ParseInt(args[0], 10, 64)
+		if err != nil || n < 1 {
+			return 0, usagef("checkpoint %q is not a number from 1 up", args[0])
+		}
+		return checkpoint.ID(n), nil
+	}
+	if s.Last == nil {
+		return 0, fmt.Errorf("job %s has no completed checkpoint (weir checkpoint list %s shows the others)", s.ID, s.ID)
+	}
+	return s.Last.ID, nil
+}
+
+func writeCheckpoint(out io.Writer, c gateway.CheckpointStatus, subtasks []gateway.SubtaskCheckpoint) {
+	line(out, "%s %d is %s: triggered %s, took %s, %s, %d of %d tasks acknowledged", c.Kind, c.ID, c.State, c.Triggered.Local().Format(time.DateTime),
+		formatDuration(c.Duration), formatBytes(c.StateBytes), c.Acknowledged, c.Tasks)
+	if note := checkpointNote(c); note != "" {
+		line(out, "note: %s", note)
+	}
+	if c.Path != "" {
+		line(out, "path: %s", c.Path)
+	}
+	t := newTable("SUBTASK", "ACKNOWLEDGED AFTER", "START DELAY", "ALIGNMENT", "SYNC", "ASYNC", "SIZE")
+	for _, s := range subtasks {
+		if !s.Acknowledged {
+			t.add(s.Task.String(), "", "", "", "", "", "")
+			continue
+		}
+		m := s.Metrics
+		t.add(s.Task.String(), formatDuration(s.Latency), formatDuration(m.StartDelay), formatDuration(m.Alignment), formatDuration(m.Sync),
+			formatDuration(m.Async), formatBytes(m.StateBytes))
+	}
+	t.write(out)
+}

@@ -1,0 +1,63 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weirstream/weir/internal/gateway"
+)
+
+func (w *weir) jobCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "job ID", Short: "show a job and its tasks", Args: takes("ID"), ValidArgsFunction: w.completeJobID}
+	return w.query(cmd, askTimeout, func(ctx context.Context, jobs gateway.Jobs, args []string) error {
+		s, err := find(ctx, jobs, args[0])
+		if err != nil {
+			return err
+		}
+		if w.json() {
+			return writeJSON(w.process.Stdout, viewJob(s))
+		}
+		writeJob(w.process.Stdout, s, time.Now())
+		return nil
+	})
+}
+
+func writeJob(out io.Writer, s gateway.JobStatus, now time.Time) {
+	tw := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	field := func(name, value string) {
+		if value != "" {
+			line(tw, "%s:\t%s", name, value)
+		}
+	}
+	running, tasks := countTasks(s)
+	field("Job", string(s.ID))
+	field("Name", s.Name)
+	field("State", s.State.String())
+	field("Detail", s.Detail)
+	field("Submitted", fmt.Sprintf("%s (%s)", s.Submitted.Local().Format(time.DateTime), formatAge(now, s.Submitted)))
+	field("Ran for", formatDuration(ranFor(s, now)))
+	field("Tasks", fmt.Sprintf("%d of %d running", running, tasks))
+	field("Restarts", strconv.Itoa(s.Restarts))
+	field("Checkpoints", fmt.Sprintf("%d completed, %d failed", s.Completed, s.Failed))
+	if s.Last != nil {
+		field("Latest", fmt.Sprintf("%s %d, %s, %s, %s", s.Last.Kind, s.Last.ID, formatDuration(s.Last.Duration), formatBytes(s.Last.StateBytes), s.Last.Path))
+	}
+	field("Leader epoch", strconv.FormatUint(uint64(s.Epoch), 10))
+	field("Fingerprint", s.Fingerprint)
+	_ = tw.Flush() // as in line
+	for _, v := range s.Vertices {
+		line(out, "\n%s (parallelism %d)", v.Name, v.Parallelism)
+		t := newTable("SUBTASK", "ATTEMPT", "STATE", "EXECUTOR", "RECORDS IN", "RECORDS OUT", "LATEST FAILURE")
+		for _, task := range v.Tasks {
+			t.add(strconv.Itoa(task.Attempt.Task.Subtask), strconv.Itoa(task.Attempt.Attempt), task.State.String(), string(task.Executor),
+				formatCount(task.RecordsIn), formatCount(task.RecordsOut), task.Failure)
+		}
+		t.write(out)
+	}
+}

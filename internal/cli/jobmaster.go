@@ -1,0 +1,49 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/weirstream/weir/internal/node"
+)
+
+// JobMaster runs the command line of a job master process and returns the exit code.
+func JobMaster(p Process) int {
+	cmd := jobMaster(p)
+	cmd.CompletionOptions.DisableDefaultCmd = true
+	return p.execute(cmd)
+}
+
+func jobMaster(p Process) *cobra.Command {
+	var config node.JobMasterConfig
+	var logs logFlags
+	cmd := &cobra.Command{
+		Use: "jobmaster", Short: "runs a job master: it takes jobs, gives their tasks to task executors, and coordinates checkpoints",
+		Long: "Runs a job master until it is told to stop by SIGINT or SIGTERM; a second signal kills it.\n\n" +
+			"Each flag can be set in the environment too: --checkpoint-dir as WEIR_CHECKPOINT_DIR.\n\n" +
+			"Exit codes: 0 stopped, 1 failed, 2 used wrongly.",
+		Version: node.Version(), Args: takes(),
+	}
+	f := cmd.Flags()
+	f.StringVar(&config.Listen, "listen", ":6123", "`[HOST]:PORT` to serve gRPC on")
+	f.StringVar(&config.CheckpointDir, "checkpoint-dir", "", "`DIRECTORY` for checkpoints, which every task executor must reach under the same name (required)")
+	f.StringVar(&config.SavepointDir, "savepoint-dir", "", "`DIRECTORY` for savepoints that are asked for without one")
+	f.DurationVar(&config.HeartbeatInterval, "heartbeat-interval", 0, "time between heartbeats of a task executor (default 1s)")
+	f.DurationVar(&config.HeartbeatTimeout, "heartbeat-timeout", 0, "time after which a silent task executor is lost (default 10s)")
+	logs.add(cmd, "info")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if config.CheckpointDir == "" {
+			return usagef("%s needs --checkpoint-dir DIRECTORY, or %s", cmd.CommandPath(), envName("checkpoint-dir"))
+		}
+		if err := checkAddress("listen", config.Listen); err != nil {
+			return err
+		}
+		log, err := logs.logger(p.Stderr)
+		if err != nil {
+			return err
+		}
+		config.Log = log
+		return node.RunJobMaster(cmd.Context(), config)
+	}
+	cmd.AddCommand(health(p, ":6123"))
+	return cmd
+}

@@ -1,0 +1,42 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weirstream/weir/internal/gateway"
+)
+
+func (w *weir) jobsCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "jobs", Short: "list the jobs of the cluster", Args: takes()}
+	return w.query(cmd, askTimeout, func(ctx context.Context, jobs gateway.Jobs, _ []string) error {
+		list, err := jobs.List(ctx)
+		if err != nil {
+			return err
+		}
+		if w.json() {
+			return writeJSON(w.process.Stdout, viewEach(list, viewJob))
+		}
+		now := time.Now()
+		t := newTable("JOB ID", "NAME", "STATE", "TASKS", "CHECKPOINTS", "RESTARTS", "SUBMITTED", "RAN FOR", "DETAIL")
+		for _, s := range list {
+			running, tasks := countTasks(s)
+			t.add(string(s.ID), s.Name, s.State.String(), fmt.Sprintf("%d/%d", running, tasks), strconv.Itoa(s.Completed), strconv.Itoa(s.Restarts),
+				formatAge(now, s.Submitted), formatDuration(ranFor(s, now)), s.Detail)
+		}
+		t.write(w.process.Stdout)
+		return nil
+	})
+}
+
+// ranFor is how long a job has been there.
+func ranFor(s gateway.JobStatus, now time.Time) time.Duration {
+	if !s.Ended.IsZero() {
+		now = s.Ended
+	}
+	return max(0, now.Sub(s.Submitted))
+}

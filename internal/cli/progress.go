@@ -1,0 +1,157 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/weirstream/weir/internal/gateway"
+	"github.com/weirstream/weir/internal/job"
+)
+
+// plainPause is the time between two lines about the progress where a line cannot be written anew.
+const plainPause = 5 * time.Second
+
+// progress shows how a job goes on: the lines of its timeline, and a status line. On a terminal the status line is always the last one and is
+// written anew each second.
+type progress struct {
+	out      io.Writer
+	terminal bool
+	id       job.ID
+	started  time.Time
+	shown    time.Time // when the status line was last written
+	open     bool      // the status line is on the terminal
+	last     gateway.JobStatus
+	rate     rate
+}
+
+func newProgress(out io.Writer, terminal bool, id job.ID) *progress {
+	return &progress{out: out, terminal: terminal, id: id, started: time.Now(), shown: time.Now()}
+}
+
+// update takes news.
+func (p *progress) update(now time.Time, u update) {
+	if u.lost != nil {
+		p.note("%s; trying again", errorLine(u.lost))
+		return
+	}
+	p.last = u.status
+	p.rate.add(now, sourceRecords(u.status))
+	for _, e := range u.events {
+		p.print(e.Time, e.Text)
+	}
+	if p.terminal && len(u.events) > 0 {
+		p.status(now)
+	}
+}
+
+// tick writes the status line when it is time.
+func (p *progress) tick(now time.Time) {
+	if p.last.State != 0 && (p.terminal || now.Sub(p.shown) >= plainPause) {
+		p.status(now)
+	}
+}
+
+// note prints a line of our own.
+func (p *progress) note(format string, args ...any) {
+	p.print(time.Now(), fmt.Sprintf(format, args...))
+}
+
+func (p *progress) print(at time.Time, text string) {
+	p.end()
+	line(p.out, "%s %s", at.Local().Format("15:04:05.000"), text)
+}
+
+// end takes the status line away.
+func (p *progress) end() {
+	if p.open {
+		_, _ = io.WriteString(p.out, "\r\x1b[K") // as in line
+		p.open = false
+	}
+}
+
+func (p *progress) status(now time.Time) {
+	p.shown = now
+	text := p.text(now)
+	if !p.terminal {
+		p.print(now, text)
+		return
+	}
+	p.end()
+	p.open = true
+	_, _ = io.WriteString(p.out, text) // as in line
+}
+
+// text is the status line.
+func (p *progress) text(now time.Time) string {
+	s := p.last
+	running, tasks := countTasks(s)
+	parts := []string{fmt.Sprintf("%s %s %s", s.Name, s.State, formatDuration(now.Sub(p.started).Truncate(time.Second))), fmt.Sprintf("tasks %d/%d", running, tasks)}
+	if n := sourceRecords(s); n > 0 {
+		parts = append(parts, fmt.Sprintf("records %s (%s/s)", formatCount(n), formatCount(p.rate.perSecond(now))))
+	}
+	if s.Last != nil {
+		parts = append(parts, fmt.Sprintf("checkpoint %d (%s)", s.Last.ID, formatDuration(s.Last.Duration)))
+	}
+	if s.Restarts > 0 {
+		parts = append(parts, counted(s.Restarts, "restart"))
+	}
+	if s.Detail != "" {
+		parts = append(parts, s.Detail)
+	}
+	return strings.Join(parts, " | ")
+}
+
+// sourceRecords is how many records the sources have sent: the vertices that records go out of but not into.
+func sourceRecords(s gateway.JobStatus) (total int64) {
+	for _, v := range s.Vertices {
+		var in, out int64
+		for _, t := range v.Tasks {
+			in, out = in+t.RecordsIn, out+t.RecordsOut
+		}
+		if in == 0 {
+			total += out
+		}
+	}
+	return total
+}
+
+// rateSpan is the time over which a rate is taken.
+const rateSpan = 5 * time.Second
+
+// rate measures how fast a count grows.
+type rate struct{ samples []sample }
+
+type sample struct {
+	at    time.Time
+	count int64
+}
+
+func (r *rate) add(now time.Time, count int64) {
+	if n := len(r.samples); n > 0 && count < r.samples[n-1].count {
+		r.samples = nil // an execution that has begun anew counts from zero
+	} else if n > 0 && count == r.samples[n-1].count {
+		return
+	}
+	r.samples = append(r.samples, sample{now, count})
+}
+
+// perSecond is the growth per second up to now.
+func (r *rate) perSecond(now time.Time) int64 {
+	for len(r.samples) > 1 && now.Sub(r.samples[1].at) >= rateSpan {
+		r.samples = r.samples[1:]
+	}
+	if len(r.samples) == 0 {
+		return 0
+	}
+	first, last := r.samples[0], r.samples[len(r.samples)-1]
+	end := last.at
+	if now.Sub(end) > 2*time.Second { // counts come about once a second
+		end = now
+	}
+	if end.Sub(first.at) <= 0 {
+		return 0
+	}
+	return int64(float64(last.count-first.count) / end.Sub(first.at).Seconds())
+}

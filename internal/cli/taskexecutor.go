@@ -1,0 +1,59 @@
+package cli
+
+import (
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weirstream/weir/internal/node"
+	"github.com/weirstream/weir/stream"
+)
+
+// TaskExecutor runs the command line of a task executor process that has jobs, and returns the exit code.
+func TaskExecutor(p Process, jobs []stream.Definition) int {
+	cmd := taskExecutor(p, p.Name, jobs)
+	cmd.CompletionOptions.DisableDefaultCmd = true
+	return p.execute(cmd)
+}
+
+func taskExecutor(p Process, use string, jobs []stream.Definition) *cobra.Command {
+	config := node.TaskExecutorConfig{Jobs: jobs}
+	var logs logFlags
+	cmd := &cobra.Command{
+		Use: use, Short: "runs a task executor: it runs the tasks of jobs",
+		Long: "Runs a task executor until it is told to stop by SIGINT or SIGTERM; a second signal kills it.\n\n" +
+			"Each flag can be set in the environment too: --jobmaster as WEIR_JOBMASTER.\n\n" +
+			"Exit codes: 0 stopped, 1 failed, 2 used wrongly.",
+		Version: node.Version(), Args: takes(),
+	}
+	f := cmd.Flags()
+	f.StringVar(&config.JobMaster, "jobmaster", "", "`HOST:PORT` of the job master (required)")
+	f.StringVar(&config.Listen, "listen", ":6122", "`[HOST]:PORT` to serve gRPC on")
+	f.StringVar(&config.Advertise, "advertise", "", "`HOST` that the others reach this process at (default: the one that reaches the job master)")
+	f.StringVar(&config.ID, "id", "", "name of the executor, which stays the same over restarts (default: the address)")
+	f.IntVar(&config.Slots, "slots", runtime.NumCPU(), "slots: each takes a subtask of every operator of a job")
+	f.DurationVar(&config.RegistrationTimeout, "registration-timeout", 0, "time without a job master after which the process ends; 0: never")
+	logs.add(cmd, "info")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if config.JobMaster == "" {
+			return usagef("%s needs --jobmaster HOST:PORT, or %s", cmd.CommandPath(), envName("jobmaster"))
+		}
+		if err := checkAddress("jobmaster", config.JobMaster); err != nil {
+			return err
+		}
+		if err := checkAddress("listen", config.Listen); err != nil {
+			return err
+		}
+		if config.Slots < 1 {
+			return usagef("--slots is %d; it can be 1 or more", config.Slots)
+		}
+		log, err := logs.logger(p.Stderr)
+		if err != nil {
+			return err
+		}
+		config.Log = log
+		return node.RunTaskExecutor(cmd.Context(), config)
+	}
+	cmd.AddCommand(health(p, ":6122"))
+	return cmd
+}
