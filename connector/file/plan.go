@@ -1,10 +1,10 @@
 package file
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -85,11 +85,14 @@ func (s split) cut(size int64, o *options) (pieces []split, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, t.close()) }()
-	start := s.start
+	start, buf := s.start, make([]byte, headSize)
 	for edge := s.start + size; start < s.end; edge += size {
+		if edge <= start {
+			continue // a long line: it has passed this edge
+		}
 		end := s.end
 		if edge < s.end {
-			if end, err = t.lineStart(edge); err != nil {
+			if end, err = t.lineStart(edge, buf); err != nil {
 				return nil, err
 			}
 		}
@@ -101,18 +104,20 @@ func (s split) cut(size int64, o *options) (pieces []split, err error) {
 	return pieces, nil
 }
 
-// lineStart returns the first start of a line at or behind offset, or the size of the file. offset is positive.
-func (t *text) lineStart(offset int64) (int64, error) {
+// lineStart returns the first start of a line at or behind offset, or the size of the file. offset is positive; buf is for reading.
+func (t *text) lineStart(offset int64, buf []byte) (int64, error) {
 	at := offset - 1 // a line end there makes offset a start
-	r := io.NewSectionReader(t.file, at, t.id.size-at)
-	s := newScanner(r, at, 0, &options{maxLine: readSize})
-	switch _, _, err := s.next(); {
-	case err == io.EOF:
-		return t.id.size, nil
-	case err != nil:
-		return 0, t.readError(offset, err)
+	for at < t.id.size {
+		n, err := t.file.ReadAt(buf[:min(int64(len(buf)), t.id.size-at)], at)
+		if i := bytes.IndexByte(buf[:n], '\n'); i >= 0 {
+			return at + int64(i) + 1, nil
+		}
+		at += int64(n)
+		if err != nil {
+			return 0, t.readError(at, err)
+		}
 	}
-	return s.offset, nil
+	return t.id.size, nil
 }
 
 // decodeSplits reads the splits of a subtask, in the order of files and offsets: a restore may have mixed them.

@@ -18,7 +18,8 @@ type reader[T any] struct {
 	parked *parking // nil unless rows are parked
 
 	splits  []split // unfinished; the first is in work
-	text    *text   // of the first split; nil: not open
+	text    *text   // of the first split, or of the one before; nil: none is open
+	opened  bool    // the first split is being scanned
 	scan    *scanner
 	base    int64 // number of the line at the split's start, 0: not counted yet
 	record  T
@@ -26,7 +27,7 @@ type reader[T any] struct {
 }
 
 func newReader[T any](o *options, f format[T], splits []split) *reader[T] {
-	r := &reader[T]{o: o, format: f, splits: splits, pace: pace.New(o.rate, time.Second)}
+	r := &reader[T]{o: o, format: f, splits: splits, scan: newScanner(make([]byte, readSize), o), pace: pace.New(o.rate, time.Second)}
 	if o.malformed.action == actionPark {
 		r.parked = &parking{path: o.malformed.path}
 	}
@@ -75,7 +76,7 @@ func (r *reader[T]) Read(out stream.Collector[T], limit int) (stream.Next, error
 // nextLine returns the next line of the splits, or nil when all are finished.
 func (r *reader[T]) nextLine() (line []byte, cut bool, err error) {
 	for len(r.splits) > 0 {
-		if r.text == nil {
+		if !r.opened {
 			if err := r.openSplit(); err != nil {
 				return nil, false, err
 			}
@@ -90,40 +91,49 @@ func (r *reader[T]) nextLine() (line []byte, cut bool, err error) {
 		if s := r.splits[0]; !s.gzip && r.scan.offset != s.end {
 			return nil, false, r.text.readError(r.scan.offset, io.ErrUnexpectedEOF)
 		}
-		if err := r.closeSplit(); err != nil {
-			return nil, false, err
-		}
-		r.splits = r.splits[1:]
+		r.splits, r.opened = r.splits[1:], false
 	}
-	return nil, false, nil
+	return nil, false, r.closeText()
 }
 
-// openSplit opens the first split at its position, if the file is still the one that was split.
+// openSplit begins the first split at its position.
 func (r *reader[T]) openSplit() error {
 	s := r.splits[0]
+	if r.text == nil || r.text.path != s.path || r.text.id != s.id {
+		if err := r.openText(s); err != nil {
+			return err
+		}
+	}
+	src, err := r.text.reader(s.next, s.end)
+	if err != nil {
+		return err
+	}
+	r.scan.start(src, s.next, s.lines)
+	r.opened, r.base = true, 0
+	return nil
+}
+
+// openText opens the file of a split, if it is still the one that was split.
+func (r *reader[T]) openText(s split) error {
+	if err := r.closeText(); err != nil {
+		return err
+	}
 	t, err := openText(s.path)
 	if err != nil {
 		return err
 	}
-	r.text, r.base = t, 0 // Close closes it whatever follows
+	r.text = t // Close closes it whatever follows
 	if t.id != s.id || t.gzip != s.gzip {
 		return stream.Permanent(fmt.Errorf("input %s has changed since the job was submitted (%d bytes then, %d now): "+
 			"put the old file back, or submit the job again", s.path, s.id.size, t.id.size))
 	}
-	if _, err := r.format.header(t, r.o); err != nil {
-		return err
-	}
-	src, err := t.reader(s.next, s.end)
-	if err != nil {
-		return err
-	}
-	r.scan = newScanner(src, s.next, s.lines, r.o)
-	return nil
+	_, err = r.format.header(t, r.o)
+	return err
 }
 
-func (r *reader[T]) closeSplit() error {
+func (r *reader[T]) closeText() error {
 	t := r.text
-	r.text, r.scan = nil, nil
+	r.text = nil
 	if t == nil {
 		return nil
 	}
@@ -173,5 +183,5 @@ func (r *reader[T]) Positions() ([][]byte, error) {
 
 // Close implements stream.Reader.
 func (r *reader[T]) Close() error {
-	return errors.Join(r.closeSplit(), r.parked.close())
+	return errors.Join(r.closeText(), r.parked.close())
 }

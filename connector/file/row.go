@@ -65,7 +65,8 @@ func (d *rowDecoder) header(t *text, o *options) (dataStart int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	s := newScanner(r, start, 0, o)
+	s := newScanner(make([]byte, headSize), o)
+	s.start(r, start, 0)
 	line, cut, err := s.next()
 	switch {
 	case err == io.EOF:

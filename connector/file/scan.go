@@ -26,8 +26,14 @@ type scanner struct {
 	lines  int64 // line ends passed
 }
 
-func newScanner(src io.Reader, offset, lines int64, o *options) *scanner {
-	return &scanner{src: src, buf: make([]byte, readSize), limit: o.maxLine, multiLine: o.multiLine, offset: offset, lines: lines}
+// newScanner returns a scanner with a buffer that it grows as needed.
+func newScanner(buf []byte, o *options) *scanner {
+	return &scanner{buf: buf, limit: o.maxLine, multiLine: o.multiLine}
+}
+
+// start begins another text, or part of it, whose first byte has the given offset and number of line ends before it.
+func (s *scanner) start(src io.Reader, offset, lines int64) {
+	s.src, s.pos, s.end, s.eof, s.offset, s.lines = src, 0, 0, false, offset, lines
 }
 
 // next returns a record without its line end, LF or CRLF; it is valid until the next call. Of a record that is longer than the limit, next
