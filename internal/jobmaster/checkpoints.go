@@ -68,14 +68,15 @@ func (l *jobLoop) store(ctx context.Context, f func(ctx context.Context) coordin
 	})
 }
 
-// initLocation makes the directory into which the tasks write. That of a savepoint gets its files when it is finalized, because tasks
-// write into the checkpoint directory always.
+// initLocation makes the directory into which the tasks write.
 func (l *jobLoop) initLocation(ctx context.Context, e coordinator.InitLocation) {
 	l.store(ctx, func(ctx context.Context) coordinator.Event {
 		out := coordinator.LocationReady{ID: e.ID, Dir: checkpoint.Dir(l.id, e.ID)}
-		err := l.cfg.Storage.MkdirAll(ctx, out.Dir)
-		if err == nil && e.Kind == checkpoint.Savepoint {
+		var err error
+		if e.Kind == checkpoint.Savepoint {
 			out.Dir, err = l.makeSavepointDir(ctx, e.Directory)
+		} else {
+			err = l.cfg.Storage.MkdirAll(ctx, out.Dir)
 		}
 		out.Err = text(err)
 		return out
@@ -94,80 +95,31 @@ func (l *jobLoop) makeSavepointDir(ctx context.Context, parent string) (string, 
 func (l *jobLoop) writeMetadata(ctx context.Context, e coordinator.WriteMetadata) {
 	l.store(ctx, func(ctx context.Context) coordinator.Event {
 		data, err := checkpoint.EncodeMetadata(e.Metadata)
-		switch {
-		case err != nil:
-		case e.Metadata.Kind == checkpoint.Savepoint:
-			err = l.writeSavepoint(ctx, e, data)
-		default:
-			err = l.cfg.Storage.CreateFile(ctx, e.Dir+"/"+checkpoint.MetadataFile, data)
+		if err == nil {
+			err = l.inDir(e.Dir, func(s Storage, dir string) error {
+				return s.CreateFile(ctx, dir+"/"+checkpoint.MetadataFile, data)
+			})
 		}
 		return coordinator.MetadataWritten{ID: e.ID, Err: text(err)}
 	})
 }
 
-// writeSavepoint moves the files of a savepoint to where the user wants them, the metadata last.
-func (l *jobLoop) writeSavepoint(ctx context.Context, e coordinator.WriteMetadata, data []byte) error {
-	parent, name := splitLocation(e.Dir)
-	to, err := l.cfg.OpenStorage(parent, true)
+// inDir calls f with the storage of a checkpoint's directory: the job master's own, or the one that a savepoint was asked for.
+func (l *jobLoop) inDir(dir string, f func(s Storage, dir string) error) error {
+	if !isLocation(dir) {
+		return f(l.cfg.Storage, dir)
+	}
+	parent, name := splitLocation(dir)
+	s, err := l.cfg.OpenStorage(parent, true)
 	if err != nil {
 		return err
 	}
-	from := checkpoint.Dir(l.id, e.ID)
-	for _, file := range stateFiles(e.Metadata) {
-		content, err := l.cfg.Storage.ReadFile(ctx, from+"/"+file, maxCopiedFile)
-		if err != nil {
-			return fmt.Errorf("copy state file %s: %w", file, err)
-		}
-		if err := to.CreateFile(ctx, name+"/"+file, content); err != nil {
-			return fmt.Errorf("copy state file %s: %w", file, err)
-		}
-	}
-	if err := to.CreateFile(ctx, name+"/"+checkpoint.MetadataFile, data); err != nil {
-		return err
-	}
-	if err := l.cfg.Storage.DiscardCheckpoint(ctx, from); err != nil {
-		l.log.Warn("the savepoint is complete, its working files remain", zap.String("dir", from), zap.Error(err))
-	}
-	return nil
+	return f(s, name)
 }
 
-// stateFiles lists the files that a checkpoint refers to, each once, ascending.
-func stateFiles(md *checkpoint.Metadata) []string {
-	var out []string
-	add := func(h checkpoint.Handle) {
-		if !h.IsInline() {
-			out = append(out, h.Path)
-		}
-	}
-	for _, v := range md.Vertices {
-		for _, s := range v.Subtasks {
-			for _, op := range s.Operators {
-				if op.Items != nil {
-					add(op.Items.Handle)
-				}
-				if op.Keyed != nil {
-					add(op.Keyed.Handle)
-				}
-			}
-		}
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
-}
-
-// discard deletes a checkpoint; of a savepoint also the directory that the tasks wrote into.
 func (l *jobLoop) discard(ctx context.Context, e coordinator.Discard) {
 	l.store(ctx, func(ctx context.Context) coordinator.Event {
-		own := checkpoint.Dir(l.id, e.ID)
-		err := l.cfg.Storage.DiscardCheckpoint(ctx, own)
-		if e.Dir != own {
-			parent, name := splitLocation(e.Dir)
-			s, openErr := l.cfg.OpenStorage(parent, true)
-			if openErr == nil {
-				openErr = s.DiscardCheckpoint(ctx, name)
-			}
-			err = errors.Join(openErr, err)
-		}
+		err := l.inDir(e.Dir, func(s Storage, dir string) error { return s.DiscardCheckpoint(ctx, dir) })
 		if err != nil {
 			l.log.Warn("delete checkpoint", zap.Int64("checkpoint", int64(e.ID)), zap.String("dir", e.Dir), zap.Error(err))
 		}
@@ -190,14 +142,14 @@ func (l *jobLoop) removeJobDir(ctx context.Context) {
 	})
 }
 
-// sendTrigger tells the executors of the sources to inject the barrier. The tasks write into the checkpoint directory, for a savepoint too.
+// sendTrigger tells the executors of the sources to inject the barrier.
 func (l *jobLoop) sendTrigger(e coordinator.SendTrigger) {
 	l.perExecutor(e.Attempts, func(executor job.ExecutorID, attempts []job.AttemptID) {
 		failed := func(a job.AttemptID, why string) coordinator.Event {
 			return coordinator.TriggerFailed{ID: e.ID, Attempt: a, Err: "executor " + string(executor) + ": " + why}
 		}
 		r := gateway.TriggerCheckpoint{
-			Epoch: l.cfg.Epoch, ID: e.ID, Timestamp: e.Timestamp, Dir: checkpoint.Dir(l.id, e.ID), Attempts: attempts, Final: e.Final,
+			Epoch: l.cfg.Epoch, ID: e.ID, Timestamp: e.Timestamp, Dir: e.Dir, Attempts: attempts, Final: e.Final,
 		}
 		sent := l.send(executor, func(ctx context.Context, x gateway.TaskExecutor) {
 			ctx, cancel := context.WithTimeout(ctx, callTimeout)

@@ -262,7 +262,11 @@ func (x *executor) TriggerCheckpoint(ctx context.Context, r gateway.TriggerCheck
 		}
 		x.work.Go(func() {
 			file := checkpoint.StateFile(a, r.ID)
-			if err := x.c.storage.CreateFile(x.c.t.Context(), r.Dir+"/"+file, []byte("state")); err != nil {
+			files := x.c.storage
+			if isLocation(r.Dir) {
+				files = x.c.elsewhere
+			}
+			if err := files.CreateFile(x.c.t.Context(), r.Dir+"/"+file, []byte("state")); err != nil {
 				x.c.t.Errorf("write state: %v", err)
 			}
 			v, err := x.c.m.AcknowledgeCheckpoint(x.c.t.Context(), ackOf(a, r.ID))

@@ -23,8 +23,6 @@ const (
 	timelineLength = 200
 	// maxStorageCalls is how many storage calls of one job run at a time.
 	maxStorageCalls = 4
-	// maxCopiedFile is the largest state file that can be copied into a savepoint, in bytes.
-	maxCopiedFile = 1 << 30
 
 	deployTimeout  = 30 * time.Second
 	callTimeout    = 10 * time.Second

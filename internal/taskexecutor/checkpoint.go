@@ -13,8 +13,8 @@ import (
 )
 
 // TriggerCheckpoint implements gateway.TaskExecutor. A task that does not run yet declines.
-func (e *Executor) TriggerCheckpoint(_ context.Context, r gateway.TriggerCheckpoint) ([]job.AttemptID, error) {
-	if _, err := e.current(r.Epoch); err != nil {
+func (e *Executor) TriggerCheckpoint(ctx context.Context, r gateway.TriggerCheckpoint) ([]job.AttemptID, error) {
+	if _, err := e.current(ctx, r.Epoch); err != nil {
 		return nil, err
 	}
 	cp := element.Checkpoint{ID: int64(r.ID), Timestamp: r.Timestamp.UnixMilli(), Dir: r.Dir, Final: r.Final}
@@ -30,19 +30,19 @@ func (e *Executor) TriggerCheckpoint(_ context.Context, r gateway.TriggerCheckpo
 }
 
 // NotifyCheckpointComplete implements gateway.TaskExecutor.
-func (e *Executor) NotifyCheckpointComplete(_ context.Context, r gateway.NotifyCheckpointComplete) ([]job.AttemptID, error) {
-	return e.notify(r.Epoch, r.Attempts, task.Completed{ID: r.ID})
+func (e *Executor) NotifyCheckpointComplete(ctx context.Context, r gateway.NotifyCheckpointComplete) ([]job.AttemptID, error) {
+	return e.notify(ctx, r.Epoch, r.Attempts, task.Completed{ID: r.ID})
 }
 
 // NotifyCheckpointAborted implements gateway.TaskExecutor.
-func (e *Executor) NotifyCheckpointAborted(_ context.Context, r gateway.NotifyCheckpointAborted) ([]job.AttemptID, error) {
-	return e.notify(r.Epoch, r.Attempts, task.Aborted{ID: r.ID, Latest: r.LatestCompleted})
+func (e *Executor) NotifyCheckpointAborted(ctx context.Context, r gateway.NotifyCheckpointAborted) ([]job.AttemptID, error) {
+	return e.notify(ctx, r.Epoch, r.Attempts, task.Aborted{ID: r.ID, Latest: r.LatestCompleted})
 }
 
 // notify posts an event to tasks. A full mailbox is no loss: heartbeats repeat what was completed, and a checkpoint that was aborted is overtaken by the
 // next one.
-func (e *Executor) notify(epoch job.LeaderEpoch, attempts []job.AttemptID, ev task.Event) ([]job.AttemptID, error) {
-	if _, err := e.current(epoch); err != nil {
+func (e *Executor) notify(ctx context.Context, epoch job.LeaderEpoch, attempts []job.AttemptID, ev task.Event) ([]job.AttemptID, error) {
+	if _, err := e.current(ctx, epoch); err != nil {
 		return nil, err
 	}
 	return e.each(attempts, func(t *runningTask) {

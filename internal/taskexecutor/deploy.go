@@ -12,8 +12,8 @@ import (
 )
 
 // DeployTasks implements gateway.TaskExecutor. All receiving ends of the request are there before any task starts.
-func (e *Executor) DeployTasks(_ context.Context, r gateway.DeployTasks) error {
-	s, err := e.current(r.Epoch)
+func (e *Executor) DeployTasks(ctx context.Context, r gateway.DeployTasks) error {
+	s, err := e.current(ctx, r.Epoch)
 	if err != nil {
 		return err
 	}

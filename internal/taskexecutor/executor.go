@@ -44,7 +44,8 @@ type Executor struct {
 
 	mu struct {
 		sync.Mutex
-		session *session // nil while it is not registered
+		session *session      // nil while it is not registered
+		opened  chan struct{} // closed with the next session
 		tasks   map[job.AttemptID]*runningTask
 	}
 }
@@ -56,6 +57,7 @@ func New(cfg Config) *Executor {
 	}
 	e := &Executor{cfg: cfg, log: cfg.Log.Named("taskexecutor"), hangs: make(chan error, 1)}
 	e.mu.tasks = map[job.AttemptID]*runningTask{}
+	e.mu.opened = make(chan struct{})
 	return e
 }
 
@@ -73,11 +75,17 @@ func (e *Executor) Registered() bool {
 	return e.mu.session != nil
 }
 
+// sessionWait is how long a request waits for the session: the job master may deploy before its answer to the registration is here.
+const sessionWait = time.Second
+
 // current returns the session if epoch is its.
-func (e *Executor) current(epoch job.LeaderEpoch) (*session, error) {
+func (e *Executor) current(ctx context.Context, epoch job.LeaderEpoch) (*session, error) {
 	e.mu.Lock()
-	defer e.mu.Unlock()
-	s := e.mu.session
+	s, opened := e.mu.session, e.mu.opened
+	e.mu.Unlock()
+	if s == nil {
+		s = e.await(ctx, opened)
+	}
 	if s == nil {
 		return nil, &gateway.Error{
 			Code: gateway.Unavailable, Reason: gateway.ReasonNotRegistered,
@@ -89,6 +97,21 @@ func (e *Executor) current(epoch job.LeaderEpoch) (*session, error) {
 		return nil, gateway.StaleEpoch(epoch, s.epoch)
 	}
 	return s, nil
+}
+
+// await returns the next session if it comes soon, else nil.
+func (e *Executor) await(ctx context.Context, opened <-chan struct{}) *session {
+	timer := time.NewTimer(sessionWait)
+	defer timer.Stop()
+	select {
+	case <-opened:
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		return e.mu.session
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return nil
 }
 
 // each calls f for every attempt that runs here and returns the others.
@@ -107,8 +130,8 @@ func (e *Executor) each(attempts []job.AttemptID, f func(*runningTask)) (unknown
 }
 
 // CancelTasks implements gateway.TaskExecutor.
-func (e *Executor) CancelTasks(_ context.Context, r gateway.CancelTasks) ([]job.AttemptID, error) {
-	if _, err := e.current(r.Epoch); err != nil {
+func (e *Executor) CancelTasks(ctx context.Context, r gateway.CancelTasks) ([]job.AttemptID, error) {
+	if _, err := e.current(ctx, r.Epoch); err != nil {
 		return nil, err
 	}
 	return e.each(r.Attempts, func(t *runningTask) { e.cancel(t, errCanceled) }), nil

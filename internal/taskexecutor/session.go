@@ -100,6 +100,8 @@ func (e *Executor) open(ctx context.Context, cancel context.CancelCauseFunc, wg 
 	}
 	e.mu.Lock()
 	e.mu.session = s
+	close(e.mu.opened)
+	e.mu.opened = make(chan struct{})
 	e.mu.Unlock()
 	e.log.Info("registered", zap.String("executor", string(e.cfg.ID)), zap.Uint64("epoch", uint64(r.Epoch)), zap.String("checkpoints", r.CheckpointDir))
 	wg.Go(func() { e.runReports(ctx, s) })
