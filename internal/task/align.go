@@ -60,6 +60,7 @@ func (c *Core) snapshot(cp element.Checkpoint) Effect {
 	id := checkpoint.ID(cp.ID)
 	c.seen, c.taken = id, id
 	c.aborted = slices.DeleteFunc(c.aborted, func(a checkpoint.ID) bool { return a <= id })
+	c.final = 0 // a later checkpoint that is not final means that the final one was aborted; another will come
 	if cp.Final {
 		c.final = id
 	}

@@ -23,7 +23,7 @@ type Core struct {
 	taken    checkpoint.ID       // the highest id that was snapshotted
 	aborted  []checkpoint.ID     // above seen: their barriers will come to nothing
 	notified checkpoint.ID       // the highest id whose completion the operators have been told
-	final    checkpoint.ID       // the final checkpoint, once it was snapshotted
+	final    checkpoint.ID       // taken, if that was the final checkpoint, else 0
 	ended    bool                // the operators have been finished
 	finished bool
 }
