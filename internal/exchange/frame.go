@@ -23,8 +23,10 @@ const (
 	frameHeader = 5
 	// MaxFrame bounds a frame; a batch of records that does not fit is an error that says so.
 	MaxFrame = 32 << 20
-	// maxHelloChannels bounds the channels of one stream.
-	maxHelloChannels = 1 << 16
+	// maxChannels bounds the channels of one stream.
+	maxChannels = 1 << 16
+	// maxCredits bounds the credits of a channel.
+	maxCredits = 4096
 )
 
 // hello says which channels a stream carries.
@@ -39,7 +41,7 @@ type helloChannel struct {
 	receiver job.AttemptID
 }
 
-var errTruncated = errors.New("truncated frame")
+var errTruncated = errors.New("truncated or damaged frame")
 
 func appendHeader(dst []byte, kind byte, channel int) []byte {
 	dst = append(dst, kind)
@@ -50,7 +52,11 @@ func parseHeader(src []byte) (kind byte, channel int, payload []byte, err error)
 	if len(src) < frameHeader {
 		return 0, 0, nil, errTruncated
 	}
-	return src[0], int(binary.LittleEndian.Uint32(src[1:])), src[frameHeader:], nil
+	n := binary.LittleEndian.Uint32(src[1:])
+	if n >= maxChannels {
+		return 0, 0, nil, fmt.Errorf("channel %d in a frame, a stream has at most %d", n, maxChannels)
+	}
+	return src[0], int(n), src[frameHeader:], nil
 }
 
 // appendElement encodes an element as a frame.
@@ -86,7 +92,7 @@ func parseElement(kind byte, payload []byte, c Codec) (element.Element, error) {
 		e.Batch = b
 		return e, err
 	case element.Barrier:
-		e.Checkpoint = element.Checkpoint{ID: r.varint(), Timestamp: r.varint(), Dir: r.string(), Final: r.byte() == 1}
+		e.Checkpoint = element.Checkpoint{ID: r.varint(), Timestamp: r.varint(), Dir: r.string(), Final: r.bool()}
 	case element.Cancel:
 		e.Checkpoint.ID = r.varint()
 	case element.EndOfData:
@@ -113,8 +119,8 @@ func parseHello(payload []byte) (hello, error) {
 	h := hello{job: job.ID(r.string())}
 	h.sender = r.attempt(h.job)
 	n := r.uvarint()
-	if n > maxHelloChannels {
-		return h, fmt.Errorf("hello of %d channels, at most %d are allowed", n, maxHelloChannels)
+	if n > maxChannels {
+		return h, fmt.Errorf("hello of %d channels, at most %d are allowed", n, maxChannels)
 	}
 	for range n {
 		if r.err != nil {
@@ -132,6 +138,9 @@ func appendCredit(dst []byte, channel, n int) []byte {
 func parseCredit(payload []byte) (int, error) {
 	r := reader{src: payload}
 	n := r.uvarint()
+	if n > maxCredits {
+		return 0, fmt.Errorf("%d credits in a frame, a channel has at most %d", n, maxCredits)
+	}
 	return int(n), r.end()
 }
 
@@ -167,19 +176,18 @@ func (r *reader) varint() int64 {
 	return v
 }
 
-func (r *reader) byte() byte {
-	if len(r.src) == 0 {
+func (r *reader) bool() bool {
+	if len(r.src) == 0 || r.src[0] > 1 {
 		r.advance(0)
-		return 0
+		return false
 	}
-	b := r.src[0]
-	r.advance(1)
-	return b
+	set := r.src[0] == 1
+	return r.advance(1) && set
 }
 
 func (r *reader) string() string {
 	n := r.uvarint()
-	if n > uint64(len(r.src)) {
+	if r.err != nil || n > uint64(len(r.src)) {
 		r.err = errTruncated
 		return ""
 	}

@@ -62,6 +62,7 @@ type channelInfo struct {
 type queue struct {
 	elements []element.Element
 	head     int
+	batches  int  // record batches among elements
 	queued   bool // it is in ready
 	blocked  bool
 	ended    bool        // end of data was put
@@ -71,6 +72,7 @@ type queue struct {
 
 // newGate makes the gate of a task. wake is called whenever Next may have something; it must not block.
 func newGate(attempt job.AttemptID, inputs []GateInput, credits int, wake func()) *Gate {
+	credits = min(max(credits, 1), maxCredits)
 	g := &Gate{attempt: attempt, inputs: inputs, credits: credits, wake: wake, index: map[channelKey]int{}, closed: make(chan struct{})}
 	for _, in := range inputs {
 		for _, s := range in.Senders {
@@ -152,12 +154,12 @@ func (g *Gate) enqueue(channel int) {
 	}
 }
 
-// put adds an element. The sender has the credit for it.
+// put adds an element. A sender without credit, or one that goes on behind its end of data, breaks the protocol: nothing is queued for it.
 func (g *Gate) put(channel int, e element.Element) error {
 	g.mu.Lock()
-	if g.mu.closed {
+	if err := g.refuse(channel, e); err != nil {
 		g.mu.Unlock()
-		return ErrClosed
+		return err
 	}
 	q := &g.mu.queues[channel]
 	q.push(e)
@@ -165,6 +167,19 @@ func (g *Gate) put(channel int, e element.Element) error {
 	g.enqueue(channel)
 	g.mu.Unlock()
 	g.wake()
+	return nil
+}
+
+func (g *Gate) refuse(channel int, e element.Element) error {
+	q := &g.mu.queues[channel]
+	switch {
+	case g.mu.closed:
+		return ErrClosed
+	case q.ended && (e.Kind == element.Records || e.Kind == element.EndOfData):
+		return fmt.Errorf("%s came from %s behind its end of data", e, g.channels[channel].sender)
+	case e.Kind == element.Records && q.batches == g.credits:
+		return fmt.Errorf("more batches came from %s than the %d it has credit for", g.channels[channel].sender, g.credits)
+	}
 	return nil
 }
 
@@ -190,7 +205,7 @@ func (g *Gate) bind(edge string, sender job.AttemptID, consumed func(n int), clo
 // lost says that a channel's sender is gone. That is as it should be after its end of data.
 func (g *Gate) lost(channel int, err error) {
 	g.mu.Lock()
-	if !g.mu.queues[channel].ended && g.mu.err == nil {
+	if !g.mu.closed && !g.mu.queues[channel].ended && g.mu.err == nil {
 		g.mu.err = fmt.Errorf("exchange: %s lost its sender %s: %w", g.attempt, g.channels[channel].sender, err)
 	}
 	g.mu.Unlock()
@@ -229,11 +244,17 @@ func (q *queue) push(e element.Element) {
 		q.elements, q.head = q.elements[:n], 0
 	}
 	q.elements = append(q.elements, e)
+	if e.Kind == element.Records {
+		q.batches++
+	}
 }
 
 func (q *queue) pop() element.Element {
 	e := q.elements[q.head]
 	q.elements[q.head] = element.Element{}
 	q.head++
+	if e.Kind == element.Records {
+		q.batches--
+	}
 	return e
 }

@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/weirstream/weir/internal/element"
@@ -56,8 +57,19 @@ func newLocalSender(ctx context.Context, gate *Gate, key channelKey) (*localSend
 			s.credits <- struct{}{} // never blocks: the tokens fit
 		}
 	}, func() {})
+	if err != nil {
+		return nil, fmt.Errorf("exchange: %w", err)
+	}
 	s.channel = channel
-	return s, err
+	return s, nil
+}
+
+var errSenderEnded = errors.New("it has ended before its end of data")
+
+func (s *localSender) close() {
+	if !s.ended {
+		s.gate.lost(s.channel, errSenderEnded)
+	}
 }
 
 func (s *localSender) send(e element.Element) error {
@@ -67,7 +79,11 @@ func (s *localSender) send(e element.Element) error {
 		}
 	}
 	s.ended = s.ended || e.Kind == element.EndOfData
-	if err := s.gate.put(s.channel, e); err != nil && !s.ended { // a task that has got everything may end before its senders
+	err := s.gate.put(s.channel, e)
+	if s.ended && errors.Is(err, ErrClosed) {
+		return nil // a task that has got everything may end before its senders
+	}
+	if err != nil {
 		return fmt.Errorf("exchange: send to %s: %w", s.gate.attempt, err)
 	}
 	return nil

@@ -26,6 +26,7 @@ type OutputSpec struct {
 // Outputs is the sending end of all edges of a task.
 type Outputs struct {
 	Outputs []*Output
+	locals  []*localSender
 	streams []*outStream
 	cancel  context.CancelFunc
 	readers sync.WaitGroup
@@ -39,14 +40,15 @@ func (n *Network) Connect(ctx context.Context, sender job.AttemptID, specs []Out
 	streams := map[string]*outStream{}
 	for _, spec := range specs {
 		out := &Output{Edge: spec.Edge}
+		o.Outputs = append(o.Outputs, out)
 		for _, r := range spec.Receivers {
-			key := channelKey{spec.Edge, sender}
 			if r.Address == n.cfg.Address {
-				s, err := n.connectLocal(ctx, key, r.Attempt)
+				s, err := n.connectLocal(ctx, channelKey{spec.Edge, sender}, r.Attempt)
 				if err != nil {
 					o.Close()
 					return nil, err
 				}
+				o.locals = append(o.locals, s)
 				out.channels = append(out.channels, s)
 				continue
 			}
@@ -56,9 +58,8 @@ func (n *Network) Connect(ctx context.Context, sender job.AttemptID, specs []Out
 				streams[r.Address] = st
 				o.streams = append(o.streams, st)
 			}
-			out.channels = append(out.channels, st.add(key.edge, spec.Codec, r.Attempt))
+			out.channels = append(out.channels, st.add(spec.Edge, spec.Codec, r.Attempt))
 		}
-		o.Outputs = append(o.Outputs, out)
 	}
 	for _, st := range o.streams {
 		if err := st.open(ctx, sender); err != nil {
@@ -70,7 +71,7 @@ func (n *Network) Connect(ctx context.Context, sender job.AttemptID, specs []Out
 	return o, nil
 }
 
-func (n *Network) connectLocal(ctx context.Context, key channelKey, receiver job.AttemptID) (sender, error) {
+func (n *Network) connectLocal(ctx context.Context, key channelKey, receiver job.AttemptID) (*localSender, error) {
 	wait, cancel := context.WithTimeout(ctx, awaitGate)
 	defer cancel()
 	g, err := n.await(wait, receiver)
@@ -90,8 +91,12 @@ func (o *Outputs) Finish() {
 	o.readers.Wait()
 }
 
-// Close ends the streams at once and waits for their goroutines.
+// Close ends the channels at once and waits for the goroutines of the streams. Receivers that have not got the end of data learn that their
+// sender is lost.
 func (o *Outputs) Close() {
+	for _, s := range o.locals {
+		s.close()
+	}
 	o.cancel()
 	o.readers.Wait()
 }
@@ -126,9 +131,6 @@ func (r *remoteSender) receiverEnded() error {
 	}
 	return fmt.Errorf("task %s: %w", r.receiver, ErrClosed)
 }
-
-// maxCredits bounds what a receiver can grant.
-const maxCredits = 4096
 
 func (s *outStream) add(edge string, c Codec, receiver job.AttemptID) *remoteSender {
 	r := &remoteSender{stream: s, number: len(s.channels), edge: edge, codec: c, receiver: receiver, credits: make(chan struct{}, maxCredits)}
@@ -224,7 +226,20 @@ func (r *remoteSender) send(e element.Element) error {
 	}
 	r.last = len(frame)
 	if err := s.stream.Send(buf); err != nil {
-		return fmt.Errorf("exchange: connection to executor at %s: %w", s.address, err)
+		return s.broken(err)
 	}
 	return nil
+}
+
+// broken is why a frame could not be sent. The stream may only say that it is over: then its reader has the reason.
+func (s *outStream) broken(err error) error {
+	if !errors.Is(err, io.EOF) {
+		return fmt.Errorf("exchange: connection to executor at %s: %w", s.address, err)
+	}
+	select {
+	case <-s.gone:
+		return s.err
+	case <-s.ctx.Done():
+		return context.Cause(s.ctx)
+	}
 }

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"sync"
-
-	"github.com/weirstream/weir/internal/element"
 )
 
 // inStream is the receiving end of the channels of one sending task.
@@ -22,7 +20,6 @@ type boundChannel struct {
 	gate    *Gate
 	channel int
 	codec   Codec
-	ended   bool
 }
 
 // note is what a gate wants the sender to know of a channel.
@@ -60,8 +57,11 @@ func (in *inStream) accept(ctx context.Context) error {
 	}
 	defer in.network.cfg.Frames.Put(buf)
 	kind, _, payload, err := parseHeader(*buf)
-	if err != nil || kind != frameHello {
-		return fmt.Errorf("exchange: the stream starts with frame %#x instead of a hello (%w)", kind, errTruncated)
+	if err == nil && kind != frameHello {
+		err = fmt.Errorf("frame %#x", kind)
+	}
+	if err != nil {
+		return fmt.Errorf("exchange: the stream does not start with a hello: %w", err)
 	}
 	h, err := parseHello(payload)
 	if err != nil {
@@ -130,9 +130,10 @@ func (in *inStream) frame(frame []byte) error {
 	if err != nil {
 		return fmt.Errorf("exchange: to %s: %w", b.gate.attempt, err)
 	}
-	b.ended = b.ended || e.Kind == element.EndOfData
 	// A gate that has closed has told the sender; what is on its way is of no use to anybody.
-	_ = b.gate.put(b.channel, e)
+	if err := b.gate.put(b.channel, e); err != nil && !errors.Is(err, ErrClosed) {
+		return fmt.Errorf("exchange: to %s: %w", b.gate.attempt, err)
+	}
 	return nil
 }
 
