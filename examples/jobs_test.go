@@ -77,10 +77,7 @@ func output(t testing.TB, dir, header string) []string {
 	return all
 }
 
-const (
-	flightsHeader = "origin,flights,delay_sum,delay_min,delay_max"
-	wordsHeader   = "word,count"
-)
+const flightsHeader = "origin,flights,delay_sum,delay_min,delay_max"
 
 // countedAnotherWay is the answer for flights in the dumbest way.
 func countedAnotherWay(t testing.TB, path string) []string {
@@ -211,7 +208,7 @@ func TestJobs_WithWrongParameters_SayWhatIsWrong(t *testing.T) {
 func TestWordcount_OnTheReferenceData_IsAsExpected(t *testing.T) {
 	dir := t.TempDir()
 	runWithCrashes(t, wordcount.Definition(), map[string]string{"input": shared(t, "kjv.txt.gz"), "output": dir}, 3, 1)
-	sameSet(t, output(t, dir, wordsHeader), rows(t, shared(t, "expected/kjv-wordcount.csv.gz"), ""))
+	sameSet(t, output(t, dir, ""), rows(t, shared(t, "expected/kjv-wordcount.csv.gz"), ""))
 }
 
 func TestWordcount_WordsAreRunsOfLetters(t *testing.T) {
@@ -228,7 +225,7 @@ func TestWordcount_WordsAreRunsOfLetters(t *testing.T) {
 		must(t, os.WriteFile(input, []byte(text), 0o644))
 		out := filepath.Join(dir, "out")
 		runWithCrashes(t, wordcount.Definition(), map[string]string{"input": input, "output": out}, 0, 0)
-		sameSet(t, output(t, out, wordsHeader), want)
+		sameSet(t, output(t, out, ""), want)
 	}
 }
 

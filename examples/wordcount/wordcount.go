@@ -3,7 +3,7 @@
 // Owns: the job "wordcount". A word is a run of the letters a-z of the text in lower case. Parameters:
 //
 //	input   text files: a file, directory, glob, or several separated by commas
-//	output  the directory for CSV files with the columns word and count
+//	output  the directory for CSV files with the columns word and count, without a header
 //	emit    end: each word once, at the end of input (the default); updates: a word's new count after each time it was seen
 //	rate    lines per second and source subtask, 0 for no limit (the default)
 //
@@ -38,7 +38,7 @@ func Build(j *stream.Job) error {
 	words := stream.FlatMap(lines, "words", split)
 	byWord := stream.KeyBy(words, func(w string) string { return w })
 	counts := stream.Aggregate(byWord, "counts", counter{}, when)
-	stream.To(counts, "out", file.ExactlyOnceCSV[Count](j.Param("output")))
+	stream.To(counts, "out", file.ExactlyOnceCSV[Count](j.Param("output"), file.WithoutHeader()))
 	return nil
 }
 
