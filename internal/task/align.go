@@ -78,7 +78,8 @@ func (c *Core) cancel(id checkpoint.ID) []Effect {
 // abort ends a checkpoint on the coordinator's word.
 func (c *Core) abort(id checkpoint.ID) []Effect {
 	switch {
-	case id == c.taken:
+	case id == c.taken && id > c.stopped:
+		c.stopped = id
 		return []Effect{StopSnapshot{id}, NotifyAborted{id}}
 	case id <= c.seen:
 		return nil

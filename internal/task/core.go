@@ -20,7 +20,8 @@ type Core struct {
 	missing  int                 // channels whose barrier of current has not come
 	firstAt  time.Time           // when the first barrier of current came
 	seen     checkpoint.ID       // the highest id that was snapshotted, cancelled or given up
-	taken    checkpoint.ID       // the highest id that was snapshotted
+	taken    checkpoint.ID       // the highest id that was snapshotted here
+	stopped  checkpoint.ID       // the highest id whose abort the operators have been told
 	aborted  []checkpoint.ID     // above seen: their barriers will come to nothing
 	notified checkpoint.ID       // the highest id whose completion the operators have been told
 	final    checkpoint.ID       // taken, if that was the final checkpoint, else 0
@@ -33,7 +34,7 @@ type Core struct {
 func NewCore(channels int, restored checkpoint.ID, ended bool) *Core {
 	return &Core{
 		channels: channels, open: channels, aligned: make([]bool, channels),
-		seen: restored, taken: restored, notified: restored, ended: ended,
+		seen: restored, notified: restored, ended: ended,
 	}
 }
 
@@ -43,11 +44,17 @@ func (c *Core) Notified() checkpoint.ID { return c.notified }
 // Ended reports whether the operators have been finished: nothing but barriers is to come.
 func (c *Core) Ended() bool { return c.ended }
 
-// Event is what happens to a task.
-type Event interface{ event() }
+// Event is what happens to a task. Every event has a stable one-line String.
+type Event interface {
+	event()
+	String() string
+}
 
-// Effect is what the task has to do, in the order of the effects.
-type Effect interface{ effect() }
+// Effect is what the task has to do, in the order of the effects. Every effect has a stable one-line String.
+type Effect interface {
+	effect()
+	String() string
+}
 
 // The events.
 type (
