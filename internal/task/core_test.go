@@ -61,7 +61,9 @@ func parseEvent(t *testing.T, d *datadriven.TestData) Event {
 		}
 		return n
 	}
-	cp := func(i int) element.Checkpoint { return element.Checkpoint{ID: int64(number(i)), Final: d.HasArg("final")} }
+	cp := func(i int) element.Checkpoint {
+		return element.Checkpoint{ID: int64(number(i)), Final: d.HasArg("final")}
+	}
 	switch d.Cmd {
 	case "trigger":
 		return Trigger{cp(0)}
