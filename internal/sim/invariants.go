@@ -289,6 +289,10 @@ func (s *Sim) checkProgress() {
 		}
 		return
 	}
+	if !s.cfg.Bounded && w.since >= enough {
+		w.over = true
+		s.checkRequests()
+	}
 	rest := w.healedAt.Add(recovery)
 	if !s.calm || s.now.Before(rest) {
 		return
@@ -306,11 +310,10 @@ func (s *Sim) checkProgress() {
 	if limit := rest.Add(o.Interval + o.Timeout + o.MinPause); s.now.After(limit) {
 		s.violate("I6", "no checkpoint completed since %s, and the job is %s: %s", rest.Sub(s.start), state, s.master.sched.Detail())
 	}
-	if !s.cfg.Bounded && w.since >= 3 {
-		w.over = true
-		s.checkRequests()
-	}
 }
+
+// enough is how many checkpoints have to complete after the faults before a job without end is let go.
+const enough = 10
 
 // checkEnd: a job that FINISHED has written exactly the output of the model.
 func (s *Sim) checkEnd(state job.State) {
@@ -358,9 +361,10 @@ func newWatchedTask(t *simTask, restored checkpoint.ID) watchedTask {
 	return watchedTask{restored: restored, notified: restored, over: map[checkpoint.ID]bool{}, barriers: make([]checkpoint.ID, len(t.inputs))}
 }
 
-// process: a record behind a barrier is not processed before that checkpoint is snapshotted or given up.
+// process: a record behind a barrier is not processed before that checkpoint is snapshotted or given up; a barrier of a later checkpoint
+// means that it is given up.
 func (w *watchedTask) process(t *simTask, channel int, b batch) {
-	if behind := checkpoint.ID(b.behind); behind > w.restored && !w.over[behind] {
+	if behind := checkpoint.ID(b.behind); behind > w.restored && !w.over[behind] && behind >= slices.Max(w.barriers) {
 		t.s.violate("barrier", "%s processes records of channel %d behind the barrier of checkpoint %d, which it has not snapshotted", t.attempt, channel, behind)
 	}
 }

@@ -6,7 +6,7 @@ import (
 )
 
 // keptLines is how much of the log a result shows.
-const keptLines = 3000
+const keptLines = 80
 
 // eventLog keeps the end of the log, and a hash of all of it and of every step.
 type eventLog struct {

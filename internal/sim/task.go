@@ -175,7 +175,7 @@ func (t *simTask) turn() {
 func (t *simTask) step(ev task.Event) error {
 	for _, eff := range t.core.Step(t.s.now, ev) {
 		if _, quiet := eff.(task.Block); !quiet {
-			t.s.note("      %s %T%v on %T", t.attempt, eff, eff, ev)
+			t.s.note("      %s: %s on %s", t.attempt, eff, ev)
 		}
 		if err := t.execute(eff); err != nil {
 			return err
