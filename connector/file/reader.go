@@ -22,7 +22,7 @@ type reader[T any] struct {
 	opened  bool    // the first split is being scanned
 	scan    *scanner
 	base    int64 // number of the line at the split's start, 0: not counted yet
-	record  T
+	record  T     // every record sets all that it is read into
 	skipped int64
 }
 
@@ -54,8 +54,6 @@ func (r *reader[T]) Read(out stream.Collector[T], limit int) (stream.Next, error
 		if cut {
 			bad = &rowError{column: r.o.maxLine + 1, what: fmt.Sprintf("the line is longer than %d bytes (file.MaxLine)", r.o.maxLine)}
 		} else {
-			var zero T
-			r.record = zero
 			ok, bad = r.format.decode(line, &r.record)
 		}
 		if bad != nil {

@@ -67,6 +67,9 @@ func (s *scanner) next() (record []byte, cut bool, err error) {
 			return trimCR(record[:i]), size > s.limit, nil
 		}
 		record = append([]byte(nil), record[:min(size, s.limit)]...)
+		if size <= s.limit {
+			record = trimCR(record)
+		}
 		return record, size > s.limit, s.dropLine()
 	}
 	if record = trimCR(record); len(record) > s.limit {

@@ -3,6 +3,9 @@ package file
 import (
 	"bytes"
 	"encoding/hex"
+	"os"
+	"path/filepath"
+	"slices"
 	"testing"
 )
 
@@ -81,4 +84,35 @@ func FuzzDecodeTransaction(f *testing.F) {
 			t.Errorf("decoded %q, %d, error %v again", f2, s2, err)
 		}
 	})
+}
+
+func TestCut_ALineBelongsToThePieceInWhichItStarts(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a")
+	// Lines start at 0, 2, 4, 10 and 12.
+	if err := os.WriteFile(path, []byte("a\nb\ncdefg\nh\nij"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	whole := split{path: path, id: identity{size: 14}, end: 14}
+	for size, want := range map[int64][]int64{
+		1: {0, 2, 4, 10, 12}, 2: {0, 2, 4, 10, 12}, 3: {0, 4, 10, 12}, 4: {0, 4, 10, 12}, 5: {0, 10}, 6: {0, 10, 12}, 10: {0, 10}, 11: {0, 12}, 12: {0, 12}, 13: {0}, 14: {0},
+	} {
+		pieces, err := whole.cut(size, &options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var starts []int64
+		for i, p := range pieces {
+			starts = append(starts, p.start)
+			end := whole.end
+			if i+1 < len(pieces) {
+				end = pieces[i+1].start
+			}
+			if p.end != end || p.next != p.start {
+				t.Errorf("size %d: piece %+v, the next one starts at %d", size, p, end)
+			}
+		}
+		if !slices.Equal(starts, want) {
+			t.Errorf("size %d: pieces start at %v, want %v", size, starts, want)
+		}
+	}
 }
