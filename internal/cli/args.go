@@ -18,10 +18,10 @@ func takes(names ...string) cobra.PositionalArgs {
 	}
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < least {
-			return fmt.Errorf("%s needs %s", cmd.CommandPath(), strings.Join(names[len(args):least], " and "))
+			return fmt.Errorf("%s needs %s", ownPath(cmd), strings.Join(names[len(args):least], " and "))
 		}
 		if len(args) > len(names) {
-			return fmt.Errorf("%s does not take %q", cmd.CommandPath(), args[len(names)])
+			return fmt.Errorf("unexpected argument %q", args[len(names)])
 		}
 		return nil
 	}
@@ -36,13 +36,19 @@ func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 			names = append(names, c.Name())
 		}
 		if len(args) > 0 {
-			return fmt.Errorf("%s has no command %q; it has: %s", g.CommandPath(), args[0], strings.Join(names, ", "))
+			return fmt.Errorf("%s has no command %q; it has: %s", ownPath(g), args[0], strings.Join(names, ", "))
 		}
-		return fmt.Errorf("%s needs a command: %s", g.CommandPath(), strings.Join(names, ", "))
+		return fmt.Errorf("%s needs a command: %s", ownPath(g), strings.Join(names, ", "))
 	}
 	g.RunE = func(*cobra.Command, []string) error { return nil } // Args lets nothing through
 	g.AddCommand(commands...)
 	return g
+}
+
+// ownPath names a command without the program, which is in front of every error.
+func ownPath(cmd *cobra.Command) string {
+	_, path, _ := strings.Cut(cmd.CommandPath(), " ")
+	return path
 }
 
 // checkAddress sees whether a flag's value is a HOST:PORT.

@@ -46,7 +46,7 @@ func checkpointNote(c gateway.CheckpointStatus) string {
 		notes = append(notes, "restored from")
 	}
 	if c.Discarded {
-		notes = append(notes, "subsumed")
+		notes = append(notes, "subsumed, deleted")
 	}
 	if c.Failure != "" {
 		notes = append(notes, c.Failure)

@@ -60,7 +60,7 @@ func writeCheckpoint(out io.Writer, c gateway.CheckpointStatus, subtasks []gatew
 	if note := checkpointNote(c); note != "" {
 		line(out, "note: %s", note)
 	}
-	if c.Path != "" {
+	if c.Path != "" && !c.Discarded {
 		line(out, "path: %s", c.Path)
 	}
 	t := newTable("SUBTASK", "ACKNOWLEDGED AFTER", "START DELAY", "ALIGNMENT", "SYNC", "ASYNC", "SIZE")

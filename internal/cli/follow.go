@@ -22,8 +22,8 @@ type update struct {
 }
 
 // follow shows the progress of a job until its end. The end of interrupted is the first Ctrl-C: it cancels the job. A second one leaves it;
-// remedy then says what can be done.
-func (w *weir) follow(interrupted context.Context, jobs gateway.Jobs, id job.ID, remedy string) error {
+// left says what becomes of it then.
+func (w *weir) follow(interrupted context.Context, jobs gateway.Jobs, id job.ID, left string) error {
 	ctx, stop := context.WithCancelCause(context.WithoutCancel(interrupted))
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -58,7 +58,7 @@ func (w *weir) follow(interrupted context.Context, jobs gateway.Jobs, id job.ID,
 		case err := <-watched:
 			p.end()
 			if errors.Is(context.Cause(ctx), errInterruptedTwice) {
-				return left(id, remedy)
+				return &exitError{exitLeft, fmt.Errorf("job %s %s", id, left), false}
 			}
 			if err != nil {
 				return fmt.Errorf("how job %s goes on is not known: %w", id, err)

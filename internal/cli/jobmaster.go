@@ -32,7 +32,7 @@ func jobMaster(p Process) *cobra.Command {
 	logs.add(cmd, "info")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if config.CheckpointDir == "" {
-			return usagef("%s needs --checkpoint-dir DIRECTORY, or %s", cmd.CommandPath(), envName("checkpoint-dir"))
+			return usagef("--checkpoint-dir DIRECTORY is missing; give it, or set %s", envName("checkpoint-dir"))
 		}
 		if err := checkAddress("listen", config.Listen); err != nil {
 			return err

@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 
 	"github.com/weirstream/weir/stream"
@@ -29,12 +27,14 @@ func (w *weir) listCommand() *cobra.Command {
 			if w.json() {
 				return writeJSON(w.process.Stdout, views)
 			}
+			t := newTable("JOB", "PARAMETER", "DEFAULT", "DESCRIPTION")
 			for _, v := range views {
-				line(w.process.Stdout, "%s\t%s", v.Name, v.Description)
+				t.add(v.Name, "", "", v.Description)
 				for _, p := range v.Parameters {
-					line(w.process.Stdout, "  --set %s=...\t%s", p.Name, parameterNote(p))
+					t.add("", p.Name, parameterNote(p), "")
 				}
 			}
+			t.write(w.process.Stdout)
 			return nil
 		},
 	}
@@ -43,11 +43,11 @@ func (w *weir) listCommand() *cobra.Command {
 func parameterNote(p parameterView) string {
 	switch {
 	case p.Required:
-		return "required"
+		return "(required)"
 	case p.Default == "":
-		return "optional"
+		return "(none)"
 	}
-	return fmt.Sprintf("default %s", p.Default)
+	return p.Default
 }
 
 // viewDefinition runs the definition without parameters to see which it asks for. One that goes wrong for the lack of them is shown with those

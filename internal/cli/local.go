@@ -34,7 +34,9 @@ func (w *weir) localCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		left := "was stopped where it was (run it again with --from and the path of a checkpoint below " + *dir + ")"
 		if *dir == "" {
+			left = "was stopped where it was; its checkpoints are deleted (--checkpoint-dir keeps them)"
 			temp, err := os.MkdirTemp("", "weir-local-")
 			if err != nil {
 				return fmt.Errorf("directory for checkpoints: %w (choose one with --checkpoint-dir)", err)
@@ -55,7 +57,7 @@ func (w *weir) localCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return w.follow(interrupted, jobs, id, "its checkpoints are in "+*dir)
+			return w.follow(interrupted, jobs, id, left)
 		})
 	}
 	return cmd

@@ -54,17 +54,18 @@ func newTable(header ...string) *table { return &table{[][]string{header}} }
 func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
 
 func (t *table) write(w io.Writer) {
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	var text strings.Builder
+	tw := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	for _, row := range t.rows {
 		for i, cell := range row {
 			row[i] = strings.NewReplacer("\t", " ", "\n", "; ", "\r", "").Replace(cell)
-			if cell == "" {
-				row[i] = "-"
-			}
 		}
 		line(tw, "%s", strings.Join(row, "\t"))
 	}
-	_ = tw.Flush() // as in line
+	_ = tw.Flush() // a Builder takes everything
+	for l := range strings.Lines(text.String()) {
+		line(w, "%s", strings.TrimRight(l, " \n"))
+	}
 }
 
 // formatBytes is a size with a binary unit.

@@ -37,7 +37,7 @@ is wrong, 3 when it is CANCELED, 130 when the job was left alone.`,
 			if *detach {
 				return w.writeSubmitted(id)
 			}
-			return w.follow(cmd.Context(), jobs, id, "weir job "+string(id)+" shows it, weir cancel "+string(id)+" ends it")
+			return w.follow(cmd.Context(), jobs, id, fmt.Sprintf("goes on as it is (weir job %[1]s shows it, weir cancel %[1]s ends it)", id))
 		})
 	}
 	return cmd
@@ -55,15 +55,17 @@ func (w *weir) writeSubmitted(id job.ID) error {
 
 // submit submits a job, for a while again and again as long as the cluster has no task executor.
 func (w *weir) submit(ctx context.Context, jobs gateway.Jobs, r gateway.Submission, wait time.Duration) (job.ID, error) {
-	deadline, told := time.Now().Add(wait), false
+	var deadline time.Time
 	for {
 		id, err := jobs.Submit(ctx, r)
-		if gateway.ReasonOf(err) != gateway.ReasonNoExecutors || !time.Now().Before(deadline) {
+		if gateway.ReasonOf(err) != gateway.ReasonNoExecutors || wait <= 0 {
 			return id, err
 		}
-		if !told {
+		if deadline.IsZero() {
+			deadline = time.Now().Add(wait)
 			line(w.process.Stderr, "%s: waiting up to %s for a task executor to register at %s", w.process.Name, formatDuration(wait), w.jobMaster)
-			told = true
+		} else if !time.Now().Before(deadline) {
+			return "", err
 		}
 		select {
 		case <-time.After(min(pollPause, time.Until(deadline))):
@@ -94,11 +96,6 @@ func (w *weir) outcome(s gateway.JobStatus) error {
 		cause = "weir job " + string(s.ID) + " shows it"
 	}
 	return &exitError{exitFailed, fmt.Errorf("job %s (%s) is %s: %s", s.ID, s.Name, s.State, cause), false}
-}
-
-// left is the end of a run that the user has left.
-func left(id job.ID, remedy string) error {
-	return &exitError{exitLeft, fmt.Errorf("job %s goes on as it is (%s)", id, remedy), false}
 }
 
 var errInterruptedTwice = errors.New("interrupted twice")

@@ -31,12 +31,12 @@ func taskExecutor(p Process, use string, jobs []stream.Definition) *cobra.Comman
 	f.StringVar(&config.Listen, "listen", ":6122", "`[HOST]:PORT` to serve gRPC on")
 	f.StringVar(&config.Advertise, "advertise", "", "`HOST` that the others reach this process at (default: the one that reaches the job master)")
 	f.StringVar(&config.ID, "id", "", "name of the executor, which stays the same over restarts (default: the address)")
-	f.IntVar(&config.Slots, "slots", runtime.NumCPU(), "slots: each takes a subtask of every operator of a job")
+	f.IntVar(&config.Slots, "slots", 0, "slots: each takes a subtask of every operator of a job (default: one per CPU)")
 	f.DurationVar(&config.RegistrationTimeout, "registration-timeout", 0, "time without a job master after which the process ends; 0: never")
 	logs.add(cmd, "info")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if config.JobMaster == "" {
-			return usagef("%s needs --jobmaster HOST:PORT, or %s", cmd.CommandPath(), envName("jobmaster"))
+			return usagef("--jobmaster HOST:PORT is missing; give it, or set %s", envName("jobmaster"))
 		}
 		if err := checkAddress("jobmaster", config.JobMaster); err != nil {
 			return err
@@ -44,8 +44,11 @@ func taskExecutor(p Process, use string, jobs []stream.Definition) *cobra.Comman
 		if err := checkAddress("listen", config.Listen); err != nil {
 			return err
 		}
-		if config.Slots < 1 {
+		if config.Slots < 0 || config.Slots == 0 && cmd.Flags().Changed("slots") {
 			return usagef("--slots is %d; it can be 1 or more", config.Slots)
+		}
+		if config.Slots == 0 {
+			config.Slots = runtime.NumCPU()
 		}
 		log, err := logs.logger(p.Stderr)
 		if err != nil {
