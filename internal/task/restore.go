@@ -18,7 +18,8 @@ func (t *Task) restore(ctx context.Context) error {
 	for _, op := range r.State.Operators {
 		given[op.Operator] = op
 	}
-	for _, op := range t.cfg.Chain.Operators {
+	for i, op := range t.cfg.Chain.Operators {
+		t.enter(i)
 		if err := t.restoreOperator(ctx, op, given[op.ID]); err != nil {
 			return fmt.Errorf("restore from checkpoint %d: %w", r.Checkpoint, err)
 		}

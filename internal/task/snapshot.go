@@ -28,13 +28,9 @@ func (t *Task) snapshot(ctx context.Context, eff Snapshot) error {
 		return err
 	}
 	s := &snapshotted{task: t, checkpoint: cp, ended: t.core.Ended()}
-	for _, op := range t.cfg.Chain.Operators {
-		part, err := capture(op, cp.ID)
-		if err != nil {
-			s.release()
-			return err // the operator may be half-way: the attempt is over
-		}
-		s.parts = append(s.parts, part)
+	if err := s.capture(); err != nil {
+		s.release()
+		return err // the operator may be half-way: the attempt is over
 	}
 	s.metrics = checkpoint.Metrics{
 		StartDelay: eff.FirstAt.Sub(time.UnixMilli(cp.Timestamp)),
@@ -54,16 +50,29 @@ func (t *Task) snapshot(ctx context.Context, eff Snapshot) error {
 	return nil
 }
 
+// capture takes the synchronous part of every operator.
+func (s *snapshotted) capture() error {
+	for i, op := range s.task.cfg.Chain.Operators {
+		s.task.enter(i)
+		part, err := capture(op, s.checkpoint.ID)
+		if err != nil {
+			return err
+		}
+		s.parts = append(s.parts, part)
+	}
+	return nil
+}
+
 // operatorPart is the synchronous part of an operator's snapshot.
 type operatorPart struct {
-	operator string
+	operator Operator
 	items    *stream.Items
 	keyed    stream.KeyedSnapshot
 	schemas  []stream.StateSchema
 }
 
 func capture(op Operator, id int64) (operatorPart, error) {
-	part := operatorPart{operator: op.ID}
+	part := operatorPart{operator: op}
 	if s, ok := op.Operator.(stream.ItemsStateful); ok {
 		items, err := s.SnapshotItems(id)
 		if err != nil {
@@ -88,6 +97,7 @@ type snapshotted struct {
 	parts      []operatorPart
 	ended      bool
 	metrics    checkpoint.Metrics
+	writing    int // index of the part whose operator's code runs now
 }
 
 func (s *snapshotted) release() {
@@ -105,6 +115,9 @@ func (s *snapshotted) persist(ctx context.Context) {
 	id := checkpoint.ID(s.checkpoint.ID)
 	t := s.task
 	state, err := s.write(ctx)
+	if err == nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
 	if err != nil {
 		s.removeFile(ctx)
 		if ctx.Err() == nil { // else nobody waits for this checkpoint any more

@@ -102,12 +102,10 @@ func (t *Task) Ended() bool { return t.ended.Load() }
 // failed. When it returns, nothing of the task runs any more.
 func (t *Task) Run(ctx context.Context) (err error) {
 	snapshots, cancel := context.WithCancelCause(ctx)
-	defer func() {
-		t.mail.close()
-		cancel(errTaskEnded)
-		t.snapshots.Wait()
-	}()
 	err = t.guard(func() error { return t.run(ctx, snapshots) })
+	t.mail.close()
+	cancel(errTaskEnded)
+	t.snapshots.Wait() // what they persist belongs to operators, which must not be closed yet
 	if closeErr := t.close(); err == nil {
 		err = closeErr
 	}
@@ -118,7 +116,8 @@ func (t *Task) run(ctx, snapshots context.Context) error {
 	if err := t.restore(ctx); err != nil {
 		return err
 	}
-	for _, op := range t.cfg.Chain.Operators {
+	for i, op := range t.cfg.Chain.Operators {
+		t.enter(i)
 		if err := op.Open(); err != nil {
 			return err
 		}
@@ -149,7 +148,7 @@ func (t *Task) turn(ctx, snapshots context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := t.linger(worked); err != nil {
+	if err := t.linger(); err != nil {
 		return err
 	}
 	if !worked {
@@ -236,7 +235,7 @@ func (t *Task) poll(snapshots context.Context) (bool, error) {
 }
 
 // linger sends what has waited long enough.
-func (t *Task) linger(worked bool) error {
+func (t *Task) linger() error {
 	buffered := false
 	var sent int64
 	for _, o := range t.cfg.Outputs {
@@ -248,13 +247,13 @@ func (t *Task) linger(worked bool) error {
 		t.buffered = time.Time{}
 		return nil
 	}
-	if t.cfg.Linger < 0 && !worked {
+	if t.cfg.Linger < 0 {
 		return t.flush()
 	}
 	now := time.Now()
 	if t.buffered.IsZero() {
 		t.buffered = now
-	} else if t.cfg.Linger >= 0 && now.Sub(t.buffered) >= t.cfg.Linger {
+	} else if now.Sub(t.buffered) >= t.cfg.Linger {
 		return t.flush()
 	}
 	return nil
@@ -266,7 +265,7 @@ func (t *Task) wait(ctx context.Context) {
 	if t.waiting {
 		due = t.waitUntil
 	}
-	if !t.buffered.IsZero() && t.cfg.Linger >= 0 {
+	if !t.buffered.IsZero() {
 		if flush := t.buffered.Add(t.cfg.Linger); due.IsZero() || flush.Before(due) {
 			due = flush
 		}
@@ -310,11 +309,12 @@ func (t *Task) broadcast(e element.Element) error {
 // endInput lets the operators emit what they hold, head first, and says that no more records come.
 func (t *Task) endInput(flush bool) error {
 	if flush {
-		for _, op := range t.cfg.Chain.Operators {
+		for i, op := range t.cfg.Chain.Operators {
 			f, ok := op.Operator.(stream.Finisher)
 			if !ok {
 				continue
 			}
+			t.enter(i)
 			if err := f.Finish(); err != nil {
 				return err
 			}
@@ -331,11 +331,14 @@ func (t *Task) endInput(flush bool) error {
 // notify tells every operator that listens, even if one fails; the first error fails the task.
 func (t *Task) notify(tell func(stream.CheckpointListener) error) error {
 	var first error
-	for _, op := range t.cfg.Chain.Operators {
-		if l, ok := op.Operator.(stream.CheckpointListener); ok {
-			if err := tell(l); err != nil && first == nil {
-				first = err
-			}
+	for i, op := range t.cfg.Chain.Operators {
+		l, ok := op.Operator.(stream.CheckpointListener)
+		if !ok {
+			continue
+		}
+		t.enter(i)
+		if err := t.guard(func() error { return tell(l) }); err != nil && first == nil {
+			first = err
 		}
 	}
 	return first
@@ -344,7 +347,8 @@ func (t *Task) notify(tell func(stream.CheckpointListener) error) error {
 // close closes every operator, also those that were never opened: they know.
 func (t *Task) close() error {
 	var first error
-	for _, op := range t.cfg.Chain.Operators {
+	for i, op := range t.cfg.Chain.Operators {
+		t.enter(i)
 		if err := t.guard(op.Close); err != nil && first == nil {
 			first = err
 		}
@@ -354,24 +358,28 @@ func (t *Task) close() error {
 
 var errTaskEnded = errors.New("the task has ended")
 
+// enter says that an operator's code runs now. Operators that call each other say it themselves.
+func (t *Task) enter(operator int) { *t.cfg.Chain.Running = operator }
+
 // guard turns a panic of f into an error that names the operator.
 func (t *Task) guard(f func() error) (err error) {
 	defer func() {
-		r := recover()
-		if r == nil {
-			return
+		if r := recover(); r != nil {
+			err = t.panicked(t.cfg.Chain.Operators[*t.cfg.Chain.Running], r)
 		}
-		op := t.cfg.Chain.Operators[*t.cfg.Chain.Running]
-		stack := debug.Stack()
-		t.cfg.Log.Error("panic", zap.String("operator", op.ID), zap.Any("value", r), zap.ByteString("stack", stack))
-		text := fmt.Sprintf("panic: %v", r)
-		if at := origin(stack); at != "" {
-			text += " at " + at
-		}
-		if k, ok := op.Operator.(interface{ RunningKey() string }); ok {
-			text += ", key " + k.RunningKey()
-		}
-		err = &stream.OperatorError{Operator: op.ID, Err: errors.New(text)}
 	}()
 	return f()
+}
+
+// panicked is the error of a panic in an operator's code. It is called by the deferred function that has recovered r.
+func (t *Task) panicked(op Operator, r any) error {
+	t.cfg.Log.Error("panic", zap.String("operator", op.ID), zap.Any("value", r), zap.ByteString("stack", debug.Stack()))
+	text := fmt.Sprintf("panic: %v", r)
+	if at := origin(); at != "" {
+		text += " at " + at
+	}
+	if k, ok := op.Operator.(interface{ RunningKey() string }); ok {
+		text += ", key " + k.RunningKey()
+	}
+	return &stream.OperatorError{Operator: op.ID, Err: errors.New(text)}
 }

@@ -12,24 +12,23 @@ import (
 // writeChunk is how much state is gathered before it goes to the file.
 const writeChunk = 1 << 20
 
-// write makes everything in the snapshot durable and returns where it is.
-func (s *snapshotted) write(ctx context.Context) (checkpoint.SubtaskState, error) {
+// write makes everything in the snapshot durable and returns where it is. A panic of an operator's code, which runs beside the task
+// here, is an error like others.
+func (s *snapshotted) write(ctx context.Context) (state checkpoint.SubtaskState, err error) {
 	t := s.task
 	w := &stateWriter{ctx: ctx, snapshot: s, limit: t.cfg.InlineLimit}
 	defer w.abort()
-	state := checkpoint.SubtaskState{Subtask: t.cfg.Attempt.Task.Subtask, Ended: s.ended}
-	for _, p := range s.parts {
-		op := checkpoint.OperatorState{Operator: p.operator}
-		var err error
-		if p.items != nil {
-			if op.Items, err = w.items(*p.items); err != nil {
-				return state, fmt.Errorf("operator %s: %w", p.operator, err)
-			}
+	defer func() {
+		if r := recover(); r != nil {
+			err = t.panicked(Operator{ID: s.parts[s.writing].operator.ID}, r) // the operator itself belongs to the task's goroutine
 		}
-		if p.keyed != nil {
-			if op.Keyed, err = w.keyed(p); err != nil {
-				return state, fmt.Errorf("operator %s: %w", p.operator, err)
-			}
+	}()
+	state = checkpoint.SubtaskState{Subtask: t.cfg.Attempt.Task.Subtask, Ended: s.ended}
+	for i, p := range s.parts {
+		s.writing = i
+		op, err := w.operator(p)
+		if err != nil {
+			return state, fmt.Errorf("operator %s: %w", p.operator.ID, err)
 		}
 		if op.Items != nil || op.Keyed != nil {
 			state.Operators = append(state.Operators, op)
@@ -42,6 +41,19 @@ func (s *snapshotted) write(ctx context.Context) (checkpoint.SubtaskState, error
 	}
 	s.metrics.StateBytes = w.total
 	return state, nil
+}
+
+func (w *stateWriter) operator(p operatorPart) (op checkpoint.OperatorState, err error) {
+	op.Operator = p.operator.ID
+	if p.items != nil {
+		if op.Items, err = w.items(*p.items); err != nil {
+			return op, err
+		}
+	}
+	if p.keyed != nil {
+		op.Keyed, err = w.keyed(p)
+	}
+	return op, err
 }
 
 // stateWriter gathers pieces of state, small ones inline, others in the task's state file.
