@@ -87,7 +87,7 @@ func TestSnapshot_FailureOfTheSynchronousPartFailsTheTask(t *testing.T) {
 				if got := r.j.take(); slices.ContainsFunc(got, func(s string) bool { return strings.HasPrefix(s, "ack") }) {
 					t.Errorf("it was acknowledged: %q", got)
 				}
-				if name == "error" && first.released == 0 {
+				if name == "error" && first.released.Load() == 0 {
 					t.Error("what was captured before was not released")
 				}
 			})
@@ -121,7 +121,7 @@ func TestSnapshot_FailureOfTheAsynchronousPartIsDeclined(t *testing.T) {
 				if declined < 0 || !slices.Contains(got, "remove(1)") || len(r.files.names()) > 0 {
 					t.Fatalf("got %q and files %v, want it declined and nothing left", got, r.files.names())
 				}
-				if k.released == 0 {
+				if k.released.Load() == 0 {
 					t.Error("the view of keyed state was not released")
 				}
 				prepareNothing(r)
@@ -228,8 +228,8 @@ func TestSnapshot_NumberInFlightIsBounded(t *testing.T) {
 		r.both(barrierOf(maxInFlight + 1))
 		r.expect("barrier(5)", "a.snapshot(5)", "a.snapshot-keyed",
 			fmt.Sprintf("decline(5, %s, 4 earlier snapshots are still being written)", checkpoint.TaskNotReady))
-		if k.released != 1 {
-			t.Errorf("%d views released, want the one that is not persisted", k.released)
+		if k.released.Load() != 1 {
+			t.Errorf("%d views released, want the one that is not persisted", k.released.Load())
 		}
 		release()
 		r.j.take()

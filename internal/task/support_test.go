@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -88,7 +89,7 @@ func (o *operator) CheckpointAborted(id int64) error  { return o.do(fmt.Sprintf(
 type keyedOperator struct {
 	*operator
 	groups   map[int][]byte
-	released int
+	released atomic.Int32
 }
 
 func (o *keyedOperator) RunningKey() string { return "k7" }
@@ -123,7 +124,7 @@ func (s *keyedSnapshot) AppendGroup(dst []byte, group int) ([]byte, error) {
 	return append(dst, s.groups[group]...), nil
 }
 
-func (s *keyedSnapshot) Release() { s.op.released++ }
+func (s *keyedSnapshot) Release() { s.op.released.Add(1) }
 
 // stateless has nothing but a life.
 type stateless struct{}
