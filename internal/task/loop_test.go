@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -140,23 +141,23 @@ func TestSource_IsPolledWhenItIsDue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 1)
 		start := time.Now()
-		var next stream.Next
+		var next atomic.Value
 		r.source(func() (stream.Next, error) {
 			r.j.add("poll at %s", time.Since(start))
-			return next, nil
+			return next.Load().(stream.Next), nil
 		})
-		next = stream.WaitUntil(start.Add(time.Minute))
+		next.Store(stream.WaitUntil(start.Add(time.Minute)))
 		r.start()
 		r.expect("a.open", "running", "poll at 0s")
-		next = stream.WaitForWake
+		next.Store(stream.WaitForWake)
 		time.Sleep(time.Minute)
 		r.expect("poll at 1m0s")
 		time.Sleep(time.Hour)
 		r.expect()
-		next = stream.WaitUntil(start.Add(24 * time.Hour))
+		next.Store(stream.WaitUntil(start.Add(24 * time.Hour)))
 		r.mail.Wake()
 		r.expect("poll at 1h1m0s")
-		next = stream.End
+		next.Store(stream.End)
 		r.mail.Wake()
 		r.expect("poll at 1h1m0s", "a.finish", "end-of-data", "report-end-of-data")
 		r.mail.Wake()
