@@ -51,8 +51,8 @@ gen-check: gen ## fail when the committed generated code is not what proto/ give
 sim: ## run the seeded simulation: SEEDS=200 of them, or SEED=7 alone
 	go test ./internal/sim -count=1 $(if $(SEED),-run 'Seeds' -seed $(SEED) -v,-run 'Seeds' -seeds $(SEEDS))
 
-bench: build ## measure records per CPU-second, recovery and checkpoint time
-	go run ./deploy/bench -bin bin
+bench: ## measure records per CPU-second, recovery and checkpoint time
+	go run ./internal/bench
 
 demo: build ## a cluster on this machine that loses an executor and still counts right
 	@go run ./deploy/demo -bin bin
