@@ -55,7 +55,7 @@ func (t *text) identify() error {
 	}
 	head := make([]byte, headSize)
 	n, err := t.file.ReadAt(head, 0)
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("input: %w", err)
 	}
 	head = head[:n]
@@ -124,7 +124,7 @@ func (t *text) countLines(offset int64) (int64, error) {
 	for {
 		n, err := r.Read(buf)
 		lines += int64(bytes.Count(buf[:n], newline))
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return lines, nil
 		}
 		if err != nil {

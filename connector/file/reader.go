@@ -83,7 +83,7 @@ func (r *reader[T]) nextLine() (line []byte, cut bool, err error) {
 		if err == nil {
 			return line, cut, nil
 		}
-		if err != io.EOF {
+		if !errors.Is(err, io.EOF) {
 			return nil, false, r.text.readError(r.scan.offset, err)
 		}
 		if s := r.splits[0]; !s.gzip && r.scan.offset != s.end {

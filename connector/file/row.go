@@ -2,6 +2,7 @@ package file
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"reflect"
@@ -69,7 +70,7 @@ func (d *rowDecoder) header(t *text, o *options) (dataStart int64, err error) {
 	s.start(r, start, 0)
 	line, cut, err := s.next()
 	switch {
-	case err == io.EOF:
+	case errors.Is(err, io.EOF):
 		return 0, stream.Permanent(fmt.Errorf("input %s has no header line", t.path))
 	case err != nil:
 		return 0, t.readError(start, err)

@@ -2,6 +2,7 @@ package file
 
 import (
 	"bytes"
+	"errors"
 	"io"
 )
 
@@ -131,7 +132,7 @@ func (s *scanner) fill() error {
 	}
 	n, err := s.src.Read(s.buf[s.end:])
 	s.end += n
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		s.eof = true
 		return nil
 	}

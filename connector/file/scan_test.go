@@ -1,6 +1,7 @@
 package file
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -67,7 +68,7 @@ func TestScanner_OnRandomTexts_HoweverTheyCome_IsADumbOne(t *testing.T) {
 		var got []string
 		for {
 			record, cut, err := s.next()
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				break
 			}
 			if err != nil {
@@ -91,7 +92,7 @@ func TestScanner_OnRandomTexts_HoweverTheyCome_IsADumbOne(t *testing.T) {
 func TestScanner_ReadError_IsReturned(t *testing.T) {
 	s := newScanner(make([]byte, 4), &options{maxLine: 100})
 	s.start(iotest.TimeoutReader(iotest.OneByteReader(strings.NewReader("abc\n"))), 0, 0)
-	if _, _, err := s.next(); err != iotest.ErrTimeout {
+	if _, _, err := s.next(); !errors.Is(err, iotest.ErrTimeout) {
 		t.Errorf("error %v", err)
 	}
 }

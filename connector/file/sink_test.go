@@ -45,7 +45,7 @@ func visible[T any](t testing.TB, dir string, src stream.Source[T]) []T {
 }
 
 func TestExactlyOnceCSV_OverCrashes_ShowsWhatIsDurable(t *testing.T) {
-	for seed := range uint64(20) {
+	for seed := range uint64(10) {
 		dir := filepath.Join(t.TempDir(), "made", "by the sink")
 		connectortest.Sink(t, seed, 60, connectortest.SinkTest[pair]{
 			New:       func() stream.Sink[pair] { return file.ExactlyOnceCSV[pair](dir) },
@@ -57,7 +57,7 @@ func TestExactlyOnceCSV_OverCrashes_ShowsWhatIsDurable(t *testing.T) {
 }
 
 func TestExactlyOnceLines_OverCrashes_ShowsWhatIsDurable(t *testing.T) {
-	for seed := range uint64(8) {
+	for seed := range uint64(4) {
 		dir := t.TempDir()
 		connectortest.Sink(t, seed, 60, connectortest.SinkTest[string]{
 			New:       func() stream.Sink[string] { return file.ExactlyOnceLines(dir) },
