@@ -35,7 +35,7 @@ type everything struct {
 	At    time.Time
 	For   time.Duration
 	Kind  kind
-	local int
+	_     int
 	Other []int `csv:"-"`
 }
 
@@ -143,7 +143,7 @@ func TestCSV_HeadersAndTypes_ThatDoNotFit(t *testing.T) {
 		"not a struct":          {splits(file.CSV[int](dir)), "must be a struct"},
 		"field type":            {splits(file.CSV[struct{ X []int }](dir)), "which a CSV cell cannot hold"},
 		"two fields":            {splits(file.CSV[twice](dir)), `are both for the column "x"`},
-		"no fields":             {splits(file.CSV[struct{ x int }](dir)), "has no exported field"},
+		"no fields":             {splits(file.CSV[struct{ _ int }](dir)), "has no exported field"},
 		"gzip without header":   {splits(file.CSV[pair](put(t, dir, "8.gz", zip(t, nil)))), "has no header line"},
 	} {
 		if c.err == nil || !strings.Contains(c.err.Error(), c.want) {
