@@ -8,8 +8,9 @@
 //
 // Promises: one Config gives one run, to the last line of its log. A violated invariant ends the run at the step that violated it.
 //
-// What the network guarantees, as the real one: the calls of the job master to one executor stay in order; a channel between two tasks is
-// first in first out and whole, until one of its ends dies. Everything else may be lost, late, repeated and out of order.
+// What the network guarantees, as the real one: the calls of the job master to one executor stay in order, unless their caller has given
+// them up, and deployments always; a channel between two tasks is first in first out and whole, until one of its ends dies. Everything else
+// may be lost, late, repeated and out of order.
 //
 // Goroutines: none.
 //

@@ -242,8 +242,8 @@ func (m *master) deploy() {
 func (m *master) sendDeploy(id job.ExecutorID, tasks []deployment) {
 	number := tasks[0].attempt.Attempt
 	m.running.senders[id].send(call{
-		what: "deploy",
-		do:   func(x *executor) { x.deploy(tasks) },
+		what: "deploy", ordered: true,
+		do: func(x *executor) { x.deploy(tasks) },
 		done: func(err error) {
 			if err != nil {
 				m.feed(scheduler.DeployFailed{

@@ -20,6 +20,9 @@ type call struct {
 	what string
 	do   func(x *executor)
 	done func(err error) // on the loop
+	// ordered: it is never overtaken. Others may come late, when their caller has given up and has sent the next: a server handles calls
+	// side by side. A deployment must not, and executors see to that.
+	ordered bool
 }
 
 // sender makes the calls of one execution to one executor, one after another.
@@ -71,7 +74,7 @@ func (s *sender) pump() {
 	s.transmit(c, s.busy)
 }
 
-// transmit carries a request and its answer. Requests of one session arrive in their order, even those whose caller has given up.
+// transmit carries a request and its answer. Requests of one session arrive in their order, but for those that are overtaken.
 func (s *sender) transmit(c call, end func(error)) {
 	sim, x, session := s.m.s, s.session.executor, s.session
 	sim.after(callTimeout, c.what+" times out", func() { end(errTimeout) })
@@ -82,7 +85,11 @@ func (s *sender) transmit(c call, end func(error)) {
 	if arrival.Before(session.lastArrival) {
 		arrival = session.lastArrival
 	}
-	session.lastArrival = arrival
+	if !c.ordered && sim.fault("request overtaken", sim.cfg.Faults.Slow/4) {
+		arrival = arrival.Add(callTimeout/2 + sim.upTo(callTimeout))
+	} else {
+		session.lastArrival = arrival
+	}
 	twice := sim.fault("request repeated", sim.cfg.Faults.Duplicate)
 	lost := sim.fault("answer lost", sim.cfg.Faults.AnswerLost)
 	sim.after(arrival.Sub(sim.now), c.what, func() {
