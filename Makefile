@@ -49,7 +49,7 @@ gen-check: gen ## fail when the committed generated code is not what proto/ give
 	  if [ -n "$$status" ]; then echo "internal/rpc/pb differs from what proto/ gives; run make gen and commit:"; echo "$$status"; git --no-pager diff --stat -- internal/rpc/pb; exit 1; fi
 
 sim: ## run the seeded simulation: SEEDS=200 of them, or SEED=7 alone
-	go test ./internal/sim -count=1 $(if $(SEED),-run 'Seeds' -seed $(SEED) -v,-run 'Seeds' -seeds $(SEEDS))
+	go test ./internal/sim -count=1 -run TestSim_Seeds $(if $(SEED),-sim.seed=$(SEED) -sim.seeds=1 -v,-sim.seeds=$(SEEDS))
 
 bench: ## measure records per CPU-second, recovery and checkpoint time
 	go run ./internal/bench

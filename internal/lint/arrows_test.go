@@ -48,7 +48,27 @@ var arrows = map[string][]string{
 		"internal/job", "internal/checkpoint", "internal/element", "internal/coordinator", "internal/scheduler", "internal/task",
 		"internal/gateway", "internal/storage", "internal/storage/storagetest",
 	},
+	"internal/cli":  {"internal/job", "internal/checkpoint", "internal/gateway", "internal/rpc", "internal/node", "stream"},
 	"internal/lint": {},
+
+	// What is put together: programs and the public door for a program of one's own.
+	"stream/app":         {"internal/cli", "stream"},
+	"cmd/jobmaster":      {"internal/cli"},
+	"cmd/taskexecutor":   {"internal/cli", "examples"},
+	"cmd/weir":           {"internal/cli", "examples"},
+	"examples":           {"examples/flights", "examples/wordcount", "stream"},
+	"examples/flights":   {"connector/file", "stream"},
+	"examples/wordcount": {"connector/file", "stream"},
+	// What a user's program may import is what this example imports: nothing internal.
+	"examples/wordlength": {"connector/file", "stream", "stream/app"},
+
+	// Tools around the product; nothing of it imports them.
+	"internal/harness":           {"internal/gateway", "internal/rpc"},
+	"internal/harness/reference": {},
+	"internal/bench":             {"internal/harness", "internal/gateway", "internal/job", "internal/node", "connector/datagen", "stream"},
+	"internal/chaos":             {},
+	"deploy/answer":              {"internal/harness/reference"},
+	"deploy/demo":                {"deploy/answer", "internal/harness", "internal/gateway", "internal/job", "internal/checkpoint"},
 }
 
 func TestArrows_OnlyThoseOfTheTable(t *testing.T) {

@@ -22,26 +22,25 @@ var headings = []struct {
 var vagueNames = []string{"util", "utils", "common", "types", "helpers", "helper", "manager", "misc", "base"}
 
 func TestPackages_HaveOneCommentInTheForm(t *testing.T) {
-	comments := map[string][]source{}
+	comments, files := map[string][]source{}, map[string]int{}
 	for _, src := range sources(t) {
 		if src.test {
 			continue
 		}
-		if _, ok := comments[src.pkg]; !ok {
-			comments[src.pkg] = nil
-		}
+		files[src.pkg]++
 		if src.ast.Doc != nil {
 			comments[src.pkg] = append(comments[src.pkg], src)
 		}
 	}
-	for pkg, docs := range comments {
+	for pkg := range files {
+		docs := comments[pkg]
 		switch {
 		case len(docs) == 0:
 			t.Errorf("%s: no package comment; write one with the paragraphs Owns, Promises, Goroutines, Not here, Start at", pkg)
 		case len(docs) > 1:
 			t.Errorf("%s: package comments in %s and %s; keep one", pkg, docs[0].path, docs[1].path)
 		default:
-			for _, fault := range commentFaults(docs[0]) {
+			for _, fault := range commentFaults(docs[0], files[pkg] == 1) {
 				t.Errorf("%s: %s", docs[0].path, fault)
 			}
 		}
@@ -51,7 +50,8 @@ func TestPackages_HaveOneCommentInTheForm(t *testing.T) {
 	}
 }
 
-func commentFaults(src source) []string {
+// commentFaults finds what a package comment lacks. A program of a single file needs no more than its first sentence.
+func commentFaults(src source, single bool) []string {
 	text := src.ast.Doc.Text()
 	var faults []string
 	kind := "Package " + src.ast.Name.Name + " "
@@ -63,6 +63,9 @@ func commentFaults(src source) []string {
 	}
 	if n := strings.Count(text, "\n"); n > 60 {
 		faults = append(faults, "the package comment is too long to be read: move what is more than an introduction to docs/")
+	}
+	if single && src.ast.Name.Name == "main" {
+		return faults
 	}
 	last := -1
 	for _, h := range headings {
@@ -80,7 +83,7 @@ func commentFaults(src source) []string {
 
 func TestPackages_RuleFindsFaultsInComments(t *testing.T) {
 	good := "// Package p is a thing.\n//\n// Owns: a.\n//\n// Goroutines: none.\n//\n// Start at: p.go.\npackage p\n"
-	if faults := commentFaults(parse(t, "p.go", good)); len(faults) != 0 {
+	if faults := commentFaults(parse(t, "p.go", good), true); len(faults) != 0 {
 		t.Errorf("the rule finds fault with a good comment: %v", faults)
 	}
 	for name, change := range map[string][2]string{
@@ -88,7 +91,7 @@ func TestPackages_RuleFindsFaultsInComments(t *testing.T) {
 		"missing":      {"Owns: a.", "It owns a."},
 		"out of order": {"Owns: a.", "Start at: q.go."},
 	} {
-		if len(commentFaults(parse(t, "p.go", strings.Replace(good, change[0], change[1], 1)))) == 0 {
+		if len(commentFaults(parse(t, "p.go", strings.Replace(good, change[0], change[1], 1)), true)) == 0 {
 			t.Errorf("%s: the rule does not find it", name)
 		}
 	}
