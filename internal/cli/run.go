@@ -85,10 +85,10 @@ func (w *weir) outcome(s gateway.JobStatus) error {
 		line(w.process.Stdout, "job %s (%s) is %s after %s: %s, %s", s.ID, s.Name, s.State, formatDuration(ranFor(s, time.Now())),
 			counted(s.Completed, "checkpoint"), counted(s.Restarts, "restart"))
 	}
-	switch s.State {
-	case job.Finished:
+	if s.State == job.Finished {
 		return nil
-	case job.Canceled:
+	}
+	if s.State == job.Canceled {
 		return &exitError{exitCanceled, fmt.Errorf("job %s was canceled", s.ID), false}
 	}
 	cause := s.Detail
