@@ -120,7 +120,7 @@ func TestRun_FirstInterrupt_CancelsTheJob(t *testing.T) {
 	c := testCluster(t)
 	c.startExecutor("a", 1)
 	f := start(false, append(slowFlights(t, "run"), "--jobmaster", c.address)...)
-	f.stderr.wait("tasks-running 2")
+	f.stderr.wait("all 2 tasks are RUNNING")
 	f.signals.signal()
 	f.mustEnd(t, 3, "is CANCELED after", "interrupt again to leave it alone")
 	if id := job.ID(c.log.wait("job submitted", 1)["job"].(string)); !strings.Contains(f.stderr.String(), "weir: job "+string(id)+" was canceled\n") {
@@ -147,7 +147,7 @@ func TestRun_SecondInterrupt_LeavesTheJob(t *testing.T) {
 	front, stop := serveJobs(t, slow)
 	defer stop()
 	f := start(false, append(slowFlights(t, "run"), "--jobmaster", front)...)
-	f.stderr.wait("tasks-running 2")
+	f.stderr.wait("all 2 tasks are RUNNING")
 	f.signals.signal()
 	<-slow.asked
 	f.signals.signal()
@@ -180,7 +180,7 @@ func TestRun_ExecutorThatComesLater_GetsTheJob(t *testing.T) {
 
 func TestLocal_Interrupt_CancelsTheJob(t *testing.T) {
 	f := start(true, slowFlights(t, "local")...)
-	f.stderr.wait("tasks-running 2")
+	f.stderr.wait("all 2 tasks are RUNNING")
 	f.stderr.wait("| tasks 2/2 | records ") // the status line of a terminal
 	f.signals.signal()
 	f.mustEnd(t, 3, "is CANCELED after", "\r\x1b[K")
@@ -191,7 +191,7 @@ func TestRun_JobMasterThatIsGone_IsToldAndTriedAgain(t *testing.T) {
 	c.startExecutor("a", 1)
 	front, stop := serveJobs(t, c.jobs)
 	f := start(false, append(slowFlights(t, "run"), "--jobmaster", front)...)
-	f.stderr.wait("tasks-running 2")
+	f.stderr.wait("all 2 tasks are RUNNING")
 	stop()
 	f.stderr.wait("; trying again\n")
 	f.signals.signal()

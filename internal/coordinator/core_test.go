@@ -251,8 +251,8 @@ func TestStrings_AreOneLineWithoutStateBytes(t *testing.T) {
 		{WriteMetadata{ID: 1, Dir: "/d", Metadata: meta}, "WriteMetadata 1 dir=/d vertices=1 subtasks=1"},
 		{SendNotifyComplete{ID: 1, Attempts: many},
 			"SendNotifyComplete 1 to v[0]#1 v[1]#1 v[2]#1 v[3]#1 v[4]#1 v[5]#1 v[6]#1 v[7]#1 and 12 more"},
-		{Completed{ID: 1, Kind: checkpoint.Checkpoint, Duration: time.Second, Bytes: 5 << 30}, "Completed 1 checkpoint duration=1s state=5.0GiB"},
-		{Completed{ID: 1, Kind: checkpoint.Checkpoint, Bytes: 1536, Final: true}, "Completed 1 checkpoint duration=0s state=1.5KiB final"},
+		{Completed{ID: 1, Kind: checkpoint.Checkpoint, Duration: time.Second, Bytes: 5 << 30}, "checkpoint 1 completed in 1s, 5.0GiB"},
+		{Completed{ID: 1, Kind: checkpoint.Checkpoint, Bytes: 1536, Final: true}, "checkpoint 1 completed in 0s, 1.5KiB, the final one"},
 		{AckReply{Request: 1, Verdict: checkpoint.StaleEpoch}, "AckReply request=1 STALE_EPOCH"},
 	} {
 		if got := c.value.String(); got != c.want || strings.Contains(got, "\n") || strings.Contains(got, "secret") {

@@ -3,6 +3,7 @@ package coordinator
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/weirstream/weir/internal/checkpoint"
 	"github.com/weirstream/weir/internal/job"
@@ -126,16 +127,16 @@ func (e Reply) String() string {
 
 // String is one line.
 func (e Completed) String() string {
-	s := fmt.Sprintf("Completed %d %s duration=%s state=%s", e.ID, e.Kind, e.Duration, size(e.Bytes))
+	s := fmt.Sprintf("%s %d completed in %s, %s", e.Kind, e.ID, e.Duration.Round(10*time.Microsecond), size(e.Bytes))
 	if e.Final {
-		s += " final"
+		s += ", the final one"
 	}
 	return s
 }
 
 // String is one line.
 func (e Aborted) String() string {
-	return line(fmt.Sprintf("Aborted %d", e.ID), "reason=", string(e.Reason), "message=", quote(e.Message))
+	return line(fmt.Sprintf("checkpoint %d aborted:", e.ID), "", string(e.Reason), "message=", quote(e.Message))
 }
 
 // String is one line.

@@ -58,7 +58,7 @@ func TestJob_RunsTakesCheckpointsAndFinishes(t *testing.T) {
 		if got := c.storage.content(); len(got) != 0 {
 			t.Errorf("storage holds %v after the job has finished, want nothing", got)
 		}
-		if text := strings.Join(events, "\n"); !strings.Contains(text, "RUNNING -> FINISHED") || !strings.Contains(text, "Completed 1") {
+		if text := strings.Join(events, "\n"); !strings.Contains(text, "RUNNING -> FINISHED") || !strings.Contains(text, "checkpoint 1 completed") {
 			t.Errorf("the timeline is\n%s", text)
 		}
 		free := 0

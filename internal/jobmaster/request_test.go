@@ -359,7 +359,7 @@ func TestWatch_SlowWatcher_HoldsUpNothingAndLosesNoEvent(t *testing.T) {
 		}
 		next := 1
 		for _, e := range events {
-			if strings.HasPrefix(e, fmt.Sprintf("Completed %d ", next)) {
+			if strings.HasPrefix(e, fmt.Sprintf("checkpoint %d completed ", next)) {
 				next++
 			}
 		}

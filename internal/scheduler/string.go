@@ -32,7 +32,7 @@ func (e TaskStateChanged) String() string {
 }
 
 func (e ExecutorLost) String() string {
-	return because("executor-lost "+string(e.Executor), e.Message)
+	return because("executor "+string(e.Executor)+" lost", e.Message)
 }
 
 func (e DeployFailed) String() string {
@@ -59,10 +59,12 @@ func (e RequestSlots) String() string      { return fmt.Sprintf("request-slots %
 func (ReleaseSlots) String() string        { return "release-slots" }
 func (e Deploy) String() string            { return placed("deploy", e.Placements) }
 func (e CancelTasks) String() string       { return placed("cancel-tasks", e.Placements) }
-func (e TasksRunning) String() string      { return fmt.Sprintf("tasks-running %d", len(e.Placements)) }
-func (e TasksStopped) String() string      { return because("tasks-stopped", failure(e.Failure)) }
-func (EndOfDataReached) String() string    { return "end-of-data-reached" }
-func (e DropExecutor) String() string      { return because("drop-executor "+string(e.Executor), e.Message) }
+func (e TasksRunning) String() string {
+	return fmt.Sprintf("all %d tasks are RUNNING", len(e.Placements))
+}
+func (e TasksStopped) String() string   { return because("tasks-stopped", failure(e.Failure)) }
+func (EndOfDataReached) String() string { return "all tasks have reached their end of input" }
+func (e DropExecutor) String() string   { return because("drop-executor "+string(e.Executor), e.Message) }
 
 func (e JobStatusChanged) String() string {
 	line := fmt.Sprintf("job %s -> %s", e.From, e.To)
