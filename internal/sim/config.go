@@ -14,10 +14,12 @@ type Config struct {
 	// FaultsFor is how long faults happen; after that everything heals and the job must come to rest.
 	FaultsFor time.Duration
 	// Bounded: the input ends, and the job must finish with exactly the output that the model says.
-	Bounded    bool
-	Cancel     bool // the user cancels the job when the faults have ended
-	Checkpoint job.CheckpointOptions
-	Restart    job.RestartOptions
+	Bounded bool
+	Cancel  bool // the user cancels the job when the faults have ended
+	// SilentHeartbeats tell nothing of completed checkpoints, so that the coordinator's own repetition has to do.
+	SilentHeartbeats bool
+	Checkpoint       job.CheckpointOptions
+	Restart          job.RestartOptions
 }
 
 // Faults are what goes wrong: probabilities for each opportunity, and mean times between events, 0 for never.
@@ -26,6 +28,8 @@ type Faults struct {
 	RequestLost, AnswerLost, Duplicate, Slow float64
 	// Of each storage operation: nothing is done, it is done and an error is given all the same (half of these not durably), it takes long.
 	StorageBefore, StorageAfter, StorageStall float64
+	// MetadataStall: the write of the metadata takes long, in addition. It is the moment at which a checkpoint may be durable or not.
+	MetadataStall float64
 	// Of the transaction that a sink makes durable.
 	PersistFails float64
 
@@ -49,6 +53,7 @@ func RandomConfig(seed uint64) Config {
 	if rng.IntN(10) == 0 {
 		cfg.Restart.Strategy = job.FixedDelay
 	}
+	cfg.SilentHeartbeats = rng.IntN(3) == 0
 	if seed%10 == 0 {
 		return cfg
 	}
@@ -66,8 +71,8 @@ func RandomConfig(seed uint64) Config {
 	}
 	cfg.Faults = Faults{
 		RequestLost: rate(0.1), AnswerLost: rate(0.1), Duplicate: rate(0.2), Slow: rate(0.2),
-		StorageBefore: rate(0.05), StorageAfter: rate(0.05), StorageStall: rate(0.1), PersistFails: rate(0.05),
-		ExecutorCrash: mean(5), Partition: mean(6), TaskError: mean(5), TaskHang: mean(5), LinkBreak: mean(6), MachineCrash: mean(5),
+		StorageBefore: rate(0.05), StorageAfter: rate(0.05), StorageStall: rate(0.1), MetadataStall: rate(0.8), PersistFails: rate(0.05),
+		ExecutorCrash: mean(5), Partition: mean(6), TaskError: mean(2), TaskHang: mean(5), LinkBreak: mean(3), MachineCrash: mean(5),
 		UserRequest: mean(2),
 	}
 	return cfg

@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/weirstream/weir/internal/checkpoint"
 	"github.com/weirstream/weir/internal/coordinator"
@@ -15,7 +16,7 @@ import (
 func (m *master) coordinate(e coordinator.Effect) {
 	switch e := e.(type) {
 	case coordinator.InitLocation:
-		m.storage("init location", func(ctx context.Context) coordinator.Event {
+		m.storage("init location", 0, func(ctx context.Context) coordinator.Event {
 			dir := checkpoint.Dir(simJob, e.ID)
 			if e.Kind == checkpoint.Savepoint {
 				dir = e.Directory
@@ -29,7 +30,11 @@ func (m *master) coordinate(e coordinator.Effect) {
 		delete(m.acks, e.Request)
 		answer(e.Verdict)
 	case coordinator.WriteMetadata:
-		m.storage("write metadata", func(ctx context.Context) coordinator.Event {
+		stall := time.Duration(0)
+		if m.s.fault("metadata stalls", m.s.cfg.Faults.MetadataStall) {
+			stall = m.s.upTo(maxStall)
+		}
+		m.storage("write metadata", stall, func(ctx context.Context) coordinator.Event {
 			data, err := checkpoint.EncodeMetadata(e.Metadata)
 			if err == nil {
 				err = m.s.store.WriteFile(ctx, e.Dir+"/"+checkpoint.MetadataFile, data, storage.CreateOnly)
@@ -47,7 +52,7 @@ func (m *master) coordinate(e coordinator.Effect) {
 			})
 		})
 	case coordinator.Discard:
-		m.storage("discard", func(ctx context.Context) coordinator.Event {
+		m.storage("discard", 0, func(ctx context.Context) coordinator.Event {
 			return coordinator.Discarded{ID: e.ID, Err: text(storage.DiscardCheckpoint(ctx, m.s.store, e.Dir))}
 		})
 	case coordinator.Completed:
@@ -59,13 +64,15 @@ func (m *master) coordinate(e coordinator.Effect) {
 }
 
 // storage makes a storage call beside the loop; its answer comes back as an event.
-func (m *master) storage(what string, f func(ctx context.Context) coordinator.Event) {
+func (m *master) storage(what string, stall time.Duration, f func(ctx context.Context) coordinator.Event) {
 	m.open++
-	m.s.after(m.s.storageDelay(), what, func() {
+	before := m.s.upTo(stall)
+	m.s.after(before+m.s.storageDelay(), what, func() {
 		ev := f(context.Background())
-		m.s.after(m.s.storageDelay(), what+" answered", func() {
+		m.s.after(stall-before+m.s.storageDelay(), what+" answered", func() {
 			m.take(func() {
 				m.open--
+				m.s.watch.stored(ev)
 				m.feed(ev)
 			})
 		})
@@ -169,11 +176,11 @@ func (m *master) heartbeat(x *executor, incarnation int, reports []taskReport) (
 			if m.believes(r) {
 				m.feed(scheduler.TaskStateChanged{Attempt: r.attempt, State: r.state, EndOfData: r.endOfData})
 			}
-			if r.notified > 0 {
+			if r.notified > 0 && !m.s.cfg.SilentHeartbeats {
 				m.feed(coordinator.NotifyConfirmed{Attempt: r.attempt, ID: r.notified})
 			}
 		}
-		if own := m.coord.Retained(); len(own) > 0 {
+		if own := m.coord.Retained(); len(own) > 0 && !m.s.cfg.SilentHeartbeats {
 			completed = own[len(own)-1].Metadata.ID
 		}
 	})

@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/weirstream/weir/internal/checkpoint"
@@ -24,6 +25,7 @@ type watcher struct {
 	prefixes    map[checkpoint.ID]*prefix
 	savepoints  []*checkpoint.Completed
 	verified    int // version of the storage that checkRetained has seen
+	discarded   map[checkpoint.ID]bool
 	requests    int
 	unanswered  map[coordinator.RequestID]bool
 	output      map[int]*visibleOutput // by sink vertex
@@ -37,7 +39,7 @@ type watcher struct {
 
 func newWatcher() watcher {
 	return watcher{
-		started: map[checkpoint.ID]coordinator.InitLocation{}, completed: map[checkpoint.ID]bool{}, aborted: map[checkpoint.ID]bool{},
+		started: map[checkpoint.ID]coordinator.InitLocation{}, discarded: map[checkpoint.ID]bool{}, completed: map[checkpoint.ID]bool{}, aborted: map[checkpoint.ID]bool{},
 		prefixes: map[checkpoint.ID]*prefix{}, unanswered: map[coordinator.RequestID]bool{}, output: map[int]*visibleOutput{},
 		committedTo: map[job.TaskID]checkpoint.ID{}, restarts: -1,
 	}
@@ -132,6 +134,7 @@ func (s *Sim) checkRetained() {
 		return
 	}
 	s.watch.verified = s.durable.version
+	s.checkDiscarded()
 	for _, c := range slices.Concat(s.master.coord.Retained(), s.watch.savepoints) {
 		md, err := s.readMetadata(c.Dir)
 		if err != nil {
@@ -145,6 +148,24 @@ func (s *Sim) checkRetained() {
 			if _, err := s.readState(c.Dir, h); err != nil {
 				s.violate("I3", "retained checkpoint %d: %v", c.Metadata.ID, err)
 			}
+		}
+	}
+}
+
+// stored sees the answers of the storage.
+func (w *watcher) stored(ev coordinator.Event) {
+	if d, ok := ev.(coordinator.Discarded); ok && d.Err == "" {
+		w.discarded[d.ID] = true
+	}
+}
+
+// checkDiscarded is the part of I4 that can be said without a sweeper: a checkpoint that was deleted stays deleted, so that whoever reads the
+// storage later does not take what is left for a checkpoint.
+func (s *Sim) checkDiscarded() {
+	for _, f := range s.list() {
+		dir, isMetadata := strings.CutSuffix(f, "/"+checkpoint.MetadataFile)
+		if _, id, ok := checkpoint.ParseDir(dir); isMetadata && ok && s.watch.discarded[id] {
+			s.violate("I4", "checkpoint %d was deleted, and its metadata is there", id)
 		}
 	}
 }

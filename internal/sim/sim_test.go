@@ -72,7 +72,7 @@ func TestSim_Seeds(t *testing.T) {
 		}
 	}
 	for _, kind := range []string{
-		"request lost", "answer lost", "request repeated", "request overtaken", "storage fails before", "storage fails after", "storage stalls", "persist fails",
+		"request lost", "answer lost", "request repeated", "request overtaken", "storage fails before", "storage fails after", "storage stalls", "metadata stalls", "persist fails",
 		"executor crash", "partition", "task error", "task hang", "link break", "machine crash", "user request",
 	} {
 		if sum.Faults[kind] == 0 {

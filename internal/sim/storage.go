@@ -79,6 +79,20 @@ func (s *Sim) readMetadata(dir string) (md *checkpoint.Metadata, err error) {
 	return md, err
 }
 
+// list names all files.
+func (s *Sim) list() (names []string) {
+	s.quietly(func() {
+		infos, err := s.store.List(context.Background(), "")
+		if err != nil {
+			panic(err) // the fake lists without faults
+		}
+		for _, i := range infos {
+			names = append(names, i.Path)
+		}
+	})
+	return names
+}
+
 // isDurable reports whether the checkpoint in dir would survive a crash of the machine.
 func (s *Sim) isDurable(dir string) bool {
 	for path := range s.durable.unsynced {
