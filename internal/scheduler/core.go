@@ -124,7 +124,7 @@ func (c *Core) dispatch(now time.Time, ev Event) {
 // settle does what becomes possible when the last attempt has ended or a delay has passed, whichever event that was.
 func (c *Core) settle(now time.Time) {
 	if c.liveTasks() > 0 {
-		c.announce()
+		c.announce(now)
 		return
 	}
 	switch c.state {

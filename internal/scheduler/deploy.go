@@ -117,12 +117,13 @@ func (t *execution) isRunning() bool    { return t.state == job.TaskRunning }
 func (t *execution) hasEndOfData() bool { return t.endOfData }
 
 // announce says once per execution that all tasks run, and once that all have reached their end of input.
-func (c *Core) announce() {
+func (c *Core) announce(now time.Time) {
 	if c.state != job.Running {
 		return
 	}
 	if !c.running && c.count((*execution).isRunning) == len(c.tasks) {
 		c.running = true
+		c.restarts.strategy.runs(now)
 		c.emit(TasksRunning{Placements: c.placements((*execution).isRunning)})
 	}
 	if c.running && !c.endOfData && c.count((*execution).hasEndOfData) == len(c.tasks) {

@@ -10,8 +10,9 @@ import (
 
 // strategy decides whether and when a job restarts after a failure.
 //
-//	exponential-delay  the delay grows with each failure; a completed checkpoint or ResetAfter without failure sets it back. Given up after
-//	                   Attempts restarts for failures of class task without such a set-back; infrastructure failures do not count
+//	exponential-delay  the delay grows with each failure; a completed checkpoint or ResetAfter without failure sets it back, and so does, when
+//	                   a process or a connection is lost, a run that outlasted the delay before it. Given up after Attempts restarts
+//	                   for failures of class task without a checkpoint or ResetAfter; infrastructure failures do not count
 //	fixed-delay        InitialDelay each time; given up after Attempts restarts in the life of the job, whatever their cause
 //	failure-rate       InitialDelay each time; given up after Attempts restarts within Window, whatever their cause
 //	none               given up at once
@@ -19,7 +20,9 @@ type strategy struct {
 	opts    job.RestartOptions
 	random  uint64
 	delay   time.Duration // exponential: before the next restart, without jitter
+	waited  time.Duration // exponential: the latest delay
 	resumed time.Time     // when the latest delay ended
+	running time.Time     // when all tasks ran after it; zero: not yet
 	counted int           // restarts that count to Attempts
 	charged bool          // the latest restart counts
 	recent  []time.Time   // failure rate: failures within Window, at most Attempts of them
@@ -64,6 +67,9 @@ func (s *strategy) exponential(now time.Time, class job.FailureClass) (time.Dura
 	if !s.resumed.IsZero() && now.Sub(s.resumed) >= s.opts.ResetAfter {
 		s.progressed()
 	}
+	if class == job.FailureInfrastructure && !s.running.IsZero() && now.Sub(s.running) >= s.waited {
+		s.delay = s.opts.InitialDelay
+	}
 	s.charged = false
 	if !s.merged(class) {
 		return 0, false
@@ -71,9 +77,12 @@ func (s *strategy) exponential(now time.Time, class job.FailureClass) (time.Dura
 	jitter := 1 + max(s.opts.Jitter, 0)*(2*s.draw()-1)
 	delay := scale(s.delay, jitter, s.opts.MaxDelay)
 	s.delay = scale(s.delay, max(s.opts.Multiplier, 1), s.opts.MaxDelay)
-	s.resumed = now.Add(delay)
+	s.waited, s.resumed, s.running = delay, now.Add(delay), time.Time{}
 	return delay, true
 }
+
+// runs notes that all tasks run.
+func (s *strategy) runs(now time.Time) { s.running = now }
 
 // merged takes a failure that belongs to the restart that has begun, and reports whether the job may go on with it.
 func (s *strategy) merged(class job.FailureClass) bool {

@@ -10,7 +10,7 @@ import (
 )
 
 // TestStrategy plays failures and checkpoints against each strategy. A script is a line of words: t, i (a failure of class task or
-// infrastructure), T (one of class task that is merged into the restart), c (a completed checkpoint), +duration (time passes). The answer is the delay of
+// infrastructure), T (one of class task that is merged into the restart), c (a completed checkpoint), r (all tasks run), +duration (time passes). The answer is the delay of
 // each failure, or "give-up".
 func TestStrategy(t *testing.T) {
 	exponential := job.RestartOptions{Strategy: job.ExponentialDelay, InitialDelay: 100 * time.Millisecond, MaxDelay: time.Second, Multiplier: 3, Jitter: -1, ResetAfter: time.Hour, Attempts: 3}
@@ -30,6 +30,10 @@ func TestStrategy(t *testing.T) {
 		{"the quiet time begins after the delay", "t +1h t", "100ms 300ms", exponential},
 		{"a merged task failure counts", "i T i T i T i T", "100ms 300ms 900ms 1s give-up", exponential},
 		{"but once per restart", "t T T t T t T t", "100ms 300ms 900ms give-up", exponential},
+		{"a run that outlasts the delay before it sets the delay back", "i i +300ms r +300ms i i", "100ms 300ms 100ms 300ms", exponential},
+		{"a shorter one does not", "i i +300ms r +299ms i", "100ms 300ms 900ms", exponential},
+		{"nor does a time without all tasks", "i i +10m i", "100ms 300ms 900ms", exponential},
+		{"nor a run that a task failure ends", "t t +300ms r +10m t t", "100ms 300ms 900ms give-up", exponential},
 		{"a multiplier below one does not shrink the delay", "i i", "100ms 100ms", with(exponential, func(o *job.RestartOptions) { o.Multiplier = 0.1 })},
 		{"an unknown strategy is the default", "i i t t t t", "100ms 300ms 900ms 1s 1s give-up", with(exponential, func(o *job.RestartOptions) { o.Strategy = "hope" })},
 		{"fixed: every failure counts, checkpoints do not help", "t i c i t", "100ms 100ms 100ms give-up", fixed},
@@ -68,6 +72,8 @@ func playStrategy(t *testing.T, s strategy, script string) string {
 			}
 		case "c":
 			s.progressed()
+		case "r":
+			s.runs(now)
 		default:
 			now = now.Add(duration(t, word))
 		}
