@@ -34,6 +34,7 @@ func TestDocuments_QuoteFilesAsTheyAre(t *testing.T) {
 }
 
 var (
+	block  = regexp.MustCompile("(?s)```.*?```")
 	link   = regexp.MustCompile(`\]\(([^)#\s]+)(?:#[^)]*)?\)`)
 	target = regexp.MustCompile("`make ([a-z0-9-]+)[^`]*`")
 )
@@ -49,7 +50,7 @@ func TestDocuments_LinksAndTargetsExist(t *testing.T) {
 		if filepath.Ext(name) != ".md" {
 			return
 		}
-		for _, m := range link.FindAllStringSubmatch(string(data), -1) {
+		for _, m := range link.FindAllStringSubmatch(block.ReplaceAllString(string(data), ""), -1) {
 			if strings.Contains(m[1], "://") {
 				continue
 			}
