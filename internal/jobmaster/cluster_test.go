@@ -83,7 +83,6 @@ type executor struct {
 
 	mu       sync.Mutex
 	tasks    map[job.AttemptID]gateway.TaskDeployment
-	options  job.Options
 	deployed []gateway.DeployTasks
 	final    bool
 	notified []checkpoint.ID

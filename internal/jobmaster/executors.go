@@ -218,7 +218,7 @@ func (m *JobMaster) RegisterTaskExecutor(ctx context.Context, r gateway.Registra
 		}
 	}
 	if closer != nil {
-		defer closer.Close()
+		defer func() { _ = closer.Close() }()
 	}
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)

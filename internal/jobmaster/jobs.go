@@ -136,6 +136,7 @@ func triggerError(id job.ID, kind checkpoint.Kind, r coordinator.Reply) error {
 	case checkpoint.SavepointDirNeeded:
 		e.Code, e.Reason = gateway.InvalidArgument, gateway.ReasonBadParameter
 		e.Remedy = "name a directory in the request, or start the job master with --savepoint-dir"
+	default: // it was tried, and may come about the next time
 	}
 	if r.ID == 0 {
 		e.Message = fmt.Sprintf("no %s of job %s was taken: %s: %s", kind, id, r.Reason, r.Message)
