@@ -82,11 +82,9 @@ func encodeError(err error) error {
 
 // encodeGatewayError encodes e, which is in the chain of err, with the text of the whole chain.
 func encodeGatewayError(err error, e *gateway.Error) error {
-	message := e.Message
-	if err != error(e) && e.Remedy != "" {
-		message = strings.TrimSuffix(err.Error(), " ("+e.Remedy+")")
-	} else if err != error(e) {
-		message = err.Error()
+	message := err.Error()
+	if e.Remedy != "" {
+		message = strings.TrimSuffix(message, " ("+e.Remedy+")") // it travels in a field of its own
 	}
 	code, ok := codeToGRPC[e.Code]
 	if !ok {
