@@ -138,6 +138,7 @@ func (c *Core) settle(now time.Time) {
 		c.end(job.Failed, c.failure)
 	case job.Cancelling:
 		c.end(job.Canceled, job.Failure{})
+	default: // has no attempts yet, or has ended
 	}
 }
 

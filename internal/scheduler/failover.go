@@ -104,6 +104,7 @@ func (c *Core) fail(now time.Time, f job.Failure) {
 		c.restart(now, f, delay)
 	case job.Restarting:
 		c.mergeFailure(now, f)
+	default: // the job is ending, or has ended
 	}
 }
 

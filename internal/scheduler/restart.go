@@ -103,8 +103,10 @@ func (s *strategy) progressed() {
 
 // giveUp makes the failure that ends the job out of the one that was not tolerated.
 func (s *strategy) giveUp(f job.Failure) job.Failure {
-	why := "the restart strategy is none"
+	var why string
 	switch s.opts.Strategy {
+	case job.NoRestart:
+		why = "the restart strategy is none"
 	case job.ExponentialDelay:
 		why = fmt.Sprintf("gave up after %s without a completed checkpoint", plural(s.opts.Attempts, "restart"))
 	case job.FixedDelay:
