@@ -153,9 +153,8 @@ func (o *visibleOutput) add(w *workload, r record, p *prefix) error {
 		key := suffixKey{v, r.key, r.path >> v << v}
 		if stamp := (stampKey{key, r.counts[v]}); o.stamps[stamp] {
 			return fmt.Errorf("count %d of %+v is there twice", r.counts[v], key)
-		} else {
-			o.stamps[stamp] = true
 		}
+		o.stamps[stampKey{key, r.counts[v]}] = true
 		n := o.perKey[key]
 		o.perKey[key] = numbers{n.n + 1, max(n.highest, r.counts[v])}
 	}
