@@ -85,7 +85,7 @@ func TestDirSyncs_DirectoryThatExists_IsSyncedOnce(t *testing.T) {
 func TestDirSyncs_FailedSync_IsReportedAndTriedAgain(t *testing.T) {
 	l, _ := recorded(t)
 	broken := errors.New("input/output error")
-	var failing error = broken
+	failing := broken
 	l.dirs = newDirSyncs(func(string) error { return failing })
 	if err := l.MkdirAll(t.Context(), "j"); !errors.Is(err, broken) {
 		t.Errorf("make directory: %v", err)
@@ -126,7 +126,7 @@ func TestDirSyncs_ThoseThatWaitShareOneSync(t *testing.T) {
 				t.Fatalf("%s: %d syncs have begun, %d callers have returned; want %d and %d", what, calls, len(results), begun, n)
 			}
 			for range n {
-				if err := <-results; err != want {
+				if err := <-results; !errors.Is(err, want) {
 					t.Errorf("%s: a caller got %v, want %v", what, err, want)
 				}
 			}

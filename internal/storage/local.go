@@ -137,7 +137,7 @@ func (l *Local) open(ctx context.Context, name string) (*localFile, error) {
 		err = ErrNotFound
 	}
 	if err != nil {
-		f.Close()
+		_ = f.Close() // was only read
 		return nil, err
 	}
 	return &localFile{f, info.Size()}, nil
@@ -149,7 +149,7 @@ func (l *Local) ReadFile(ctx context.Context, name string, limit int64) ([]byte,
 	if err != nil {
 		return nil, describe("read", name, err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // is only read
 	if f.size > limit {
 		return nil, describe("read", name, fmt.Errorf("%w: %d bytes, at most %d are allowed", ErrTooLarge, f.size, limit))
 	}

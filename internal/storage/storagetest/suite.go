@@ -112,10 +112,10 @@ func commitMakesReadable(t *testing.T, s storage.Storage) {
 		t.Errorf("size is %d", f.Size())
 	}
 	p := make([]byte, 5)
-	if n, err := f.ReadAt(p, 6); n != 5 || (err != nil && err != io.EOF) || string(p) != "world" {
+	if n, err := f.ReadAt(p, 6); n != 5 || (err != nil && !errors.Is(err, io.EOF)) || string(p) != "world" {
 		t.Errorf("read %q, %d, %v", p, n, err)
 	}
-	if n, err := f.ReadAt(p, 9); n != 2 || err != io.EOF {
+	if n, err := f.ReadAt(p, 9); n != 2 || !errors.Is(err, io.EOF) {
 		t.Errorf("read over the end: %d, %v", n, err)
 	}
 }
@@ -158,7 +158,7 @@ func replaceLeavesOpenFiles(t *testing.T, s storage.Storage) {
 	must(t, err)
 	put(t, s, "f", "newer")
 	p := make([]byte, f.Size())
-	if n, err := f.ReadAt(p, 0); n != 3 || (err != nil && err != io.EOF) || string(p) != "old" {
+	if n, err := f.ReadAt(p, 0); n != 3 || (err != nil && !errors.Is(err, io.EOF)) || string(p) != "old" {
 		t.Errorf("open file reads %q, %v", p, err)
 	}
 	must(t, f.Close())
