@@ -133,7 +133,7 @@ func TestLinger_BusySourceDoesNotHoldRecordsBack(t *testing.T) {
 		if got := r.j.take(); !slices.Contains(got, `send["x"]`) {
 			t.Errorf("got %q, want the record sent", got)
 		}
-		r.stop()
+		_ = r.stop()
 	})
 }
 
@@ -255,7 +255,7 @@ func TestBackPressure_EndsWithTheTask(t *testing.T) {
 		r.in.put(0, recordsOf("x"))
 		r.start()
 		r.j.take()
-		r.stop()
+		_ = r.stop()
 		r.expect("a.close")
 	})
 }

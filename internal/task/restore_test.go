@@ -36,7 +36,7 @@ func takeOne(t *testing.T) *rig {
 	r.start()
 	r.both(barrierOf(1))
 	r.j.take()
-	r.stop()
+	_ = r.stop()
 	return r
 }
 

@@ -269,7 +269,7 @@ func TestSnapshot_AckInFlightEndsWithTheTask(t *testing.T) {
 		r.start()
 		r.both(barrierOf(1))
 		r.j.take()
-		r.stop()
+		_ = r.stop()
 		r.expect("a.close")
 		if len(r.files.names()) != 1 {
 			t.Error("the file is gone although the ack may have been applied")

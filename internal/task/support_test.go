@@ -404,7 +404,7 @@ func (r *rig) start() *rig {
 		defer close(r.ended)
 		r.err = r.task.Run(ctx)
 	}()
-	r.t.Cleanup(func() { r.stop() })
+	r.t.Cleanup(func() { _ = r.stop() })
 	return r
 }
 
