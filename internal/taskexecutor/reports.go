@@ -113,6 +113,7 @@ func retryable(err error) bool {
 	switch gateway.CodeOf(err) {
 	case gateway.Unavailable, gateway.DeadlineExceeded, gateway.Canceled, gateway.Internal:
 		return true
+	default:
+		return errors.Is(err, context.DeadlineExceeded)
 	}
-	return errors.Is(err, context.DeadlineExceeded)
 }
