@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -168,9 +169,13 @@ func (e *Executor) runHeartbeats(ctx context.Context, s *session, cancel context
 	}
 }
 
-// catchUp tells tasks of completed checkpoints whose notification they have missed.
+// catchUp tells tasks of completed checkpoints whose notification they have missed. An attempt that the job master does not know must not be told:
+// what it prepared for a checkpoint that was aborted since has come again in the attempt after it.
 func (e *Executor) catchUp(answer gateway.HeartbeatAnswer) {
 	for _, t := range e.snapshot() {
+		if slices.Contains(answer.Unknown, t.attempt) {
+			continue
+		}
 		id := answer.Completed[t.attempt.Job]
 		if r := t.inHeartbeat(); id > r.NotifiedCheckpoint && r.State == job.TaskRunning {
 			if err := t.mail.Post(task.Completed{ID: id}); err != nil {
