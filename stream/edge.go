@@ -181,6 +181,9 @@ func (r *router[T]) Flush() error {
 			}
 		}
 	}
+	if r.cfg.Partitioning == job.Rebalance { // else a stream with fewer records than batches hold would have one receiver only
+		r.next = (r.next + 1) % r.cfg.Receivers
+	}
 	return nil
 }
 

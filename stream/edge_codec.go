@@ -2,6 +2,7 @@ package stream
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 
 	"github.com/weirstream/weir/stream/codec"
@@ -70,8 +71,8 @@ func (e *edgeType[T]) Decode(src []byte) (Batch, error) {
 }
 
 func decodeTimes(times []Timestamp, src []byte, n int) ([]Timestamp, []byte, error) {
-	if len(src) == 0 {
-		return nil, nil, fmt.Errorf("truncated")
+	if len(src) == 0 || src[0] > 1 {
+		return nil, nil, errors.New("no timestamps")
 	}
 	timed := src[0] == 1
 	src = src[1:]
@@ -83,7 +84,7 @@ func decodeTimes(times []Timestamp, src []byte, n int) ([]Timestamp, []byte, err
 		}
 		d, size := binary.Varint(src)
 		if size <= 0 {
-			return nil, nil, fmt.Errorf("truncated timestamps")
+			return nil, nil, errors.New("truncated timestamps")
 		}
 		src = src[size:]
 		last += Timestamp(d)

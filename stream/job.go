@@ -47,7 +47,12 @@ func (j *Job) Nodes() []*Node { return j.nodes }
 func (j *Job) DefaultParallelism() int { return j.parallelism }
 
 // SetParallelism sets the parallelism of operators that do not choose one. A submission's own choice wins.
-func (j *Job) SetParallelism(n int) { j.parallelism = n }
+func (j *Job) SetParallelism(n int) {
+	if n < 1 {
+		j.fail("parallelism %d of job %s is not positive", n, j.name)
+	}
+	j.parallelism = n
+}
 
 // Err returns all mistakes of the definition, joined: missing, malformed and unknown parameters, duplicate ids, operators without id.
 func (j *Job) Err() error {

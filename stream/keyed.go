@@ -2,6 +2,7 @@ package stream
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/weirstream/weir/internal/job"
 	"github.com/weirstream/weir/stream/codec"
@@ -34,6 +35,9 @@ func keyed[K comparable, T, R any](s KeyedStream[K, T], n *Node, states []State[
 		j.fail("key of operator %s: %w", n.ID, err)
 	}
 	for i, st := range states {
+		if slices.Contains(n.States, st.name()) {
+			j.fail("two states of operator %s have the name %q", n.ID, st.name())
+		}
 		n.States = append(n.States, st.name())
 		if err := st.bind(i, n.ID); err != nil {
 			j.Fail(err)
@@ -205,7 +209,13 @@ type aggregateOperator[K comparable, T, A, R any] struct {
 func (o *aggregateOperator[K, T, A, R]) Collect(ts Timestamp, v T) error {
 	o.enterKey(ts, v)
 	acc, fresh := o.table.rows.Ref(o.ctx.hash, o.ctx.key)
-	o.add(acc, fresh, v)
+	if own := o.table.own; own == nil {
+		o.add(acc, fresh, v)
+	} else {
+		before := *acc
+		o.add(acc, fresh, v)
+		*acc = own(*acc, before)
+	}
 	if !o.updates {
 		return nil
 	}

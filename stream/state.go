@@ -39,7 +39,7 @@ func (s *Value[K, V]) Get(c *Context[K]) (V, bool) {
 
 // Set gives the current key a value.
 func (s *Value[K, V]) Set(c *Context[K], v V) {
-	s.table(c).rows.Put(c.hash, c.key, v)
+	s.table(c).set(c.hash, c.key, v)
 }
 
 // Clear takes the value of the current key away.
@@ -48,7 +48,12 @@ func (s *Value[K, V]) Clear(c *Context[K]) {
 }
 
 func (s *Value[K, V]) table(c *Context[K]) *valueTable[K, V] {
-	return c.tables[s.index].(*valueTable[K, V])
+	if s.operator != "" && s.index < len(c.tables) {
+		if t, ok := c.tables[s.index].(*valueTable[K, V]); ok {
+			return t
+		}
+	}
+	panic(fmt.Sprintf("state %q is not a state of the operator that uses it: declare it with WithState", s.id))
 }
 
 func (s *Value[K, V]) name() string { return s.id }
@@ -67,12 +72,7 @@ func (s *Value[K, V]) bind(index int, operator string) error {
 }
 
 func (s *Value[K, V]) newTable(env *Env, keys codec.Codec[K], hash func(K) uint64) table[K] {
-	return &valueTable[K, V]{
-		name: s.id, keys: keys, values: s.codec, hash: hash,
-		rows:           state.NewTable[K, V](env.KeyGroups, env.MaxParallelism),
-		maxParallelism: env.MaxParallelism,
-		plain:          codec.Plain[K]() && codec.Plain[V](),
-	}
+	return newValueTable(env, s.id, keys, s.codec, hash)
 }
 
 // table is a state of one subtask, whatever its value type.
@@ -96,8 +96,34 @@ type valueTable[K comparable, V any] struct {
 	rows   *state.Table[K, V]
 	plain  bool // a shallow copy of an entry is a deep one
 	hash   func(K) uint64
+	own    func(v, before V) V // nil: values hold no strings
 
 	maxParallelism int
+}
+
+// newValueTable returns a table whose entries own their memory: the strings of a record are part of the text of its whole batch.
+func newValueTable[K comparable, V any](env *Env, name string, keys codec.Codec[K], values codec.Codec[V], hash func(K) uint64) *valueTable[K, V] {
+	t := &valueTable[K, V]{
+		name: name, keys: keys, values: values, hash: hash, own: codec.Owned(values),
+		rows:           state.NewTable[K, V](env.KeyGroups, env.MaxParallelism),
+		maxParallelism: env.MaxParallelism,
+		plain:          codec.Plain[K]() && codec.Plain[V](),
+	}
+	if own := codec.Owned(keys); own != nil {
+		t.rows.OwnKeys(func(key K) K {
+			var nothing K
+			return own(key, nothing)
+		})
+	}
+	return t
+}
+
+func (t *valueTable[K, V]) set(hash uint64, key K, v V) {
+	ref, _ := t.rows.Ref(hash, key)
+	if t.own != nil {
+		v = t.own(v, *ref)
+	}
+	*ref = v
 }
 
 func (t *valueTable[K, V]) schema() StateSchema {

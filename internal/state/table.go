@@ -21,6 +21,7 @@ type Table[K comparable, V any] struct {
 	maxParallelism int
 	length         int
 	nothing        []*page[K, V] // directory of every group that never held an entry
+	ownKey         func(K) K     // nil: keys are kept as they come
 
 	// The rule of copy on write. Pages and directories carry the version in which they were made; a snapshot takes the current
 	// version and begins the next. What has a version up to that of the newest open snapshot can be seen by it.
@@ -58,6 +59,9 @@ func NewTable[K comparable, V any](groups job.KeyGroupRange, maxParallelism int)
 	}
 	return t
 }
+
+// OwnKeys makes the table keep f(key) in the place of the key of a new entry: an equal key that does not hold on to memory of the caller.
+func (t *Table[K, V]) OwnKeys(f func(K) K) { t.ownKey = f }
 
 func (t *Table[K, V]) reset(g *group[K, V]) { *g = group[K, V]{dir: t.nothing, shift: fingerprintBits} }
 
@@ -101,6 +105,9 @@ func (t *Table[K, V]) Ref(hash uint64, key K) (v *V, fresh bool) {
 func (t *Table[K, V]) refSlow(g *group[K, V], f fingerprint, key K) (*V, bool) {
 	if at := g.locate(f, key); at.index >= 0 {
 		return &t.writable(g, f, at.link).entries[at.index].value, false
+	}
+	if t.ownKey != nil {
+		key = t.ownKey(key)
 	}
 	p, i := t.insert(g, f)
 	p.entries[i].key = key
