@@ -73,8 +73,10 @@ func TestDefinition_Mistakes(t *testing.T) {
 		"state twice":         {func(j *Job, s Stream[int]) { process(s, "p", NewValue[int, int]("n"), NewValue[int, string]("n")) }, `two states of operator p have the name "n"`},
 		"state without name":  {func(j *Job, s Stream[int]) { process(s, "p", NewValue[int, int]("")) }, "a state of operator p has no name"},
 		"state without codec": {func(j *Job, s Stream[int]) { process(s, "p", NewValue[int, func()]("f")) }, `state "f" of operator p: codec of func()`},
-		"end without state":   {func(j *Job, s Stream[int]) { Process(KeyBy(s, same), "p", nil, OnEnd(func(*Context[int], func(int) error) error { return nil })) }, "operator p: OnEnd needs a declared state"},
-		"key without hash":    {func(j *Job, s Stream[int]) { KeyBy(s, func(int) float64 { return 0 }) }, "key behind operator src"},
+		"end without state": {func(j *Job, s Stream[int]) {
+			Process(KeyBy(s, same), "p", nil, OnEnd(func(*Context[int], func(int) error) error { return nil }))
+		}, "operator p: OnEnd needs a declared state"},
+		"key without hash": {func(j *Job, s Stream[int]) { KeyBy(s, func(int) float64 { return 0 }) }, "key behind operator src"},
 		"record without codec": {func(j *Job, s Stream[int]) {
 			Map(Map(s, "m", func(int) chan int { return nil }), "to", func(chan int) int { return 0 })
 		}, "operator to takes records that cannot be sent"},

@@ -47,7 +47,11 @@ func (p *Program) Build(v job.VertexID, env stream.Env, out func(edge string) an
 		}
 		opEnv := env
 		opEnv.Operator, opEnv.Index, opEnv.Running = n.ID, i, built.Running
-		link, err := n.Build(&opEnv, outs)
+		var link *stream.Link
+		err := noPanic("it", func() (err error) {
+			link, err = n.Build(&opEnv, outs)
+			return err
+		})
 		if err != nil {
 			return nil, fmt.Errorf("operator %s: %w", n.ID, err)
 		}

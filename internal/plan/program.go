@@ -52,16 +52,23 @@ func New(def stream.Definition, params map[string]string, opts job.Options) (*Pr
 	return p, nil
 }
 
-func define(def stream.Definition, j *stream.Job) (err error) {
+func define(def stream.Definition, j *stream.Job) error {
+	return noPanic(fmt.Sprintf("the definition of job %s", def.Name), func() error {
+		if err := def.Build(j); err != nil {
+			return fmt.Errorf("job %s: %w", def.Name, err)
+		}
+		return nil
+	})
+}
+
+// noPanic turns a panic of the user's code in f into an error.
+func noPanic(what string, f func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("the definition of job %s panics: %v", def.Name, r)
+			err = fmt.Errorf("%s panics: %v", what, r)
 		}
 	}()
-	if err := def.Build(j); err != nil {
-		return fmt.Errorf("job %s: %w", def.Name, err)
-	}
-	return nil
+	return f()
 }
 
 func oneLine(err error) error {
@@ -74,6 +81,9 @@ func (p *Program) link(nodes []*stream.Node, opts job.Options) error {
 	for _, n := range nodes {
 		if n.Parallelism == 0 {
 			n.Parallelism = opts.Parallelism
+		}
+		if n.Parallelism < 1 {
+			return fmt.Errorf("operator %s: parallelism %d is not positive", n.ID, n.Parallelism)
 		}
 		if n.Parallelism > opts.MaxParallelism {
 			return fmt.Errorf("operator %s: parallelism %d is over the max parallelism %d", n.ID, n.Parallelism, opts.MaxParallelism)
@@ -148,22 +158,25 @@ func (p *Program) FindSplits(ctx context.Context) error {
 	for i := range p.Graph.Vertices {
 		v := &p.Graph.Vertices[i]
 		for _, n := range p.chains[v.ID].nodes {
-			if n.Check != nil {
-				if err := n.Check(ctx); err != nil {
-					return fmt.Errorf("operator %s: %w", n.ID, err)
-				}
-			}
-			if n.Splits == nil {
-				continue
-			}
-			splits, err := n.Splits(ctx, v.Parallelism)
+			err := noPanic("it", func() error { return prepare(ctx, n, v) })
 			if err != nil {
 				return fmt.Errorf("operator %s: %w", n.ID, err)
 			}
-			v.Splits = splits
 		}
 	}
 	return nil
+}
+
+func prepare(ctx context.Context, n *stream.Node, v *job.Vertex) (err error) {
+	if n.Check != nil {
+		if err := n.Check(ctx); err != nil {
+			return err
+		}
+	}
+	if n.Splits != nil {
+		v.Splits, err = n.Splits(ctx, v.Parallelism)
+	}
+	return err
 }
 
 // EdgeType returns the record type of an edge of the graph.
