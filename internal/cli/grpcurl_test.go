@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -8,7 +9,11 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 )
+
+// consoleLimit ends commands that wait for what does not come.
+const consoleLimit = 2 * time.Minute
 
 // TestGrpcurl runs the commands of docs/grpcurl.md one after another in one shell. Each line below a command must be found in its output, in
 // that order; what follows a line's text is not looked at.
@@ -44,8 +49,10 @@ func TestGrpcurl(t *testing.T) {
 	for i, s := range steps {
 		script += fmt.Sprintf("echo '=== %d'\n%s\n", i, here.Replace(s.command))
 	}
-	shell := exec.CommandContext(t.Context(), "bash", "-c", "exec 2>&1\n"+script)
-	shell.Dir = root
+	ctx, cancel := context.WithTimeout(t.Context(), consoleLimit)
+	defer cancel()
+	shell := exec.CommandContext(ctx, "bash", "-c", "exec 2>&1\n"+script)
+	shell.Dir, shell.WaitDelay = root, time.Second // what the shell has started may hold its output open
 	out, err := shell.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)

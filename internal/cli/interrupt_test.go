@@ -48,9 +48,10 @@ func (i *interrupts) signal() {
 
 // screen is an output that a test can wait for.
 type screen struct {
-	mu   sync.Mutex
-	more *sync.Cond
-	text bytes.Buffer
+	mu    sync.Mutex
+	more  *sync.Cond
+	text  bytes.Buffer
+	ended bool
 }
 
 func newScreen() *screen {
@@ -66,12 +67,24 @@ func (s *screen) Write(b []byte) (int, error) {
 	return s.text.Write(b)
 }
 
-func (s *screen) wait(text string) {
+func (s *screen) wait(t *testing.T, text string) {
+	t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for !strings.Contains(s.text.String(), text) {
+		if s.ended {
+			t.Fatalf("the command ended without %q:\n%s", text, s.text.String())
+		}
 		s.more.Wait()
 	}
+}
+
+// end says that nothing more comes.
+func (s *screen) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended = true
+	s.more.Broadcast()
 }
 
 func (s *screen) String() string {
@@ -94,6 +107,7 @@ func start(terminal bool, args ...string) *foreground {
 			Name: "weir", Args: args, Stdout: f.stdout, Stderr: f.stderr, Terminal: terminal,
 			LookupEnv: func(string) (string, bool) { return "", false }, Notify: f.signals.notify,
 		}, examples.Jobs())
+		f.stderr.end()
 	}()
 	return f
 }
@@ -120,7 +134,7 @@ func TestRun_FirstInterrupt_CancelsTheJob(t *testing.T) {
 	c := testCluster(t)
 	c.startExecutor("a", 1)
 	f := start(false, append(slowFlights(t, "run"), "--jobmaster", c.address)...)
-	f.stderr.wait("all 2 tasks are RUNNING")
+	f.stderr.wait(t, "all 2 tasks are RUNNING")
 	f.signals.signal()
 	f.mustEnd(t, 3, "is CANCELED after", "interrupt again to leave it alone")
 	if id := job.ID(c.log.wait("job submitted", 1)["job"].(string)); !strings.Contains(f.stderr.String(), "weir: job "+string(id)+" was canceled\n") {
@@ -147,7 +161,7 @@ func TestRun_SecondInterrupt_LeavesTheJob(t *testing.T) {
 	front, stop := serveJobs(t, slow)
 	defer stop()
 	f := start(false, append(slowFlights(t, "run"), "--jobmaster", front)...)
-	f.stderr.wait("all 2 tasks are RUNNING")
+	f.stderr.wait(t, "all 2 tasks are RUNNING")
 	f.signals.signal()
 	<-slow.asked
 	f.signals.signal()
@@ -161,7 +175,7 @@ func TestRun_SecondInterrupt_LeavesTheJob(t *testing.T) {
 func TestRun_InterruptBeforeAnExecutorIsThere_SubmitsNothing(t *testing.T) {
 	c := testCluster(t)
 	f := start(false, append(slowFlights(t, "run"), "--jobmaster", c.address)...)
-	f.stderr.wait("waiting up to 30s for a task executor")
+	f.stderr.wait(t, "waiting up to 30s for a task executor")
 	f.signals.signal()
 	f.mustEnd(t, 130, "", "weir: interrupted\n")
 	if jobs, err := c.jobs.List(t.Context()); err != nil || len(jobs) != 0 {
@@ -172,7 +186,7 @@ func TestRun_InterruptBeforeAnExecutorIsThere_SubmitsNothing(t *testing.T) {
 func TestRun_ExecutorThatComesLater_GetsTheJob(t *testing.T) {
 	c := testCluster(t)
 	f := start(false, append(slowFlights(t, "run"), "--jobmaster", c.address, "--detach")...)
-	f.stderr.wait("waiting up to 30s for a task executor")
+	f.stderr.wait(t, "waiting up to 30s for a task executor")
 	c.startExecutor("a", 1)
 	f.mustEnd(t, 0, "\n", "")
 	c.log.wait("job submitted", 1)
@@ -180,8 +194,8 @@ func TestRun_ExecutorThatComesLater_GetsTheJob(t *testing.T) {
 
 func TestLocal_Interrupt_CancelsTheJob(t *testing.T) {
 	f := start(true, slowFlights(t, "local")...)
-	f.stderr.wait("all 2 tasks are RUNNING")
-	f.stderr.wait("| tasks 2/2 | records ") // the status line of a terminal
+	f.stderr.wait(t, "all 2 tasks are RUNNING")
+	f.stderr.wait(t, "| tasks 2/2 | records ") // the status line of a terminal
 	f.signals.signal()
 	f.mustEnd(t, 3, "is CANCELED after", "\r\x1b[K")
 }
@@ -191,11 +205,11 @@ func TestRun_JobMasterThatIsGone_IsToldAndTriedAgain(t *testing.T) {
 	c.startExecutor("a", 1)
 	front, stop := serveJobs(t, c.jobs)
 	f := start(false, append(slowFlights(t, "run"), "--jobmaster", front)...)
-	f.stderr.wait("all 2 tasks are RUNNING")
+	f.stderr.wait(t, "all 2 tasks are RUNNING")
 	stop()
-	f.stderr.wait("; trying again\n")
+	f.stderr.wait(t, "; trying again\n")
 	f.signals.signal()
-	f.stderr.wait("was not canceled: no connection to the job master at " + front)
+	f.stderr.wait(t, "was not canceled: no connection to the job master at " + front)
 	f.signals.signal()
 	f.mustEnd(t, 130, "", "goes on as it is")
 }

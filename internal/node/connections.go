@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/connectivity"
 
 	"github.com/weirstream/weir/internal/exchange"
 	"github.com/weirstream/weir/internal/rpc"
@@ -32,7 +33,9 @@ func (c *connections) openExchange(ctx context.Context, address string) (exchang
 	if err != nil {
 		return nil, err
 	}
-	conn.ResetConnectBackoff()
+	if conn.GetState() == connectivity.TransientFailure {
+		conn.ResetConnectBackoff() // gRPC has a race in it when the connection is being set up
+	}
 	return rpc.OpenExchange(ctx, conn)
 }
 
