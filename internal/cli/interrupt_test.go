@@ -209,7 +209,7 @@ func TestRun_JobMasterThatIsGone_IsToldAndTriedAgain(t *testing.T) {
 	stop()
 	f.stderr.wait(t, "; trying again\n")
 	f.signals.signal()
-	f.stderr.wait(t, "was not canceled: no connection to the job master at " + front)
+	f.stderr.wait(t, "was not canceled: no connection to the job master at "+front)
 	f.signals.signal()
 	f.mustEnd(t, 130, "", "goes on as it is")
 }
