@@ -58,7 +58,7 @@ func TestDefinition_Mistakes(t *testing.T) {
 	sum := func(a, b int) int { return a + b }
 	shared := NewValue[int, int]("n")
 	process := func(s Stream[int], id string, states ...State[int]) Stream[int] {
-		return Process(KeyBy(s, same), id, func(*Context[int], int, func(int) error) error { return nil }, WithState[int, int](states...))
+		return Process(KeyBy(s, same), id, func(*Context[int], int, func(int) error) error { return nil }, states...)
 	}
 	for name, c := range map[string]struct {
 		define func(j *Job, s Stream[int])
@@ -74,8 +74,8 @@ func TestDefinition_Mistakes(t *testing.T) {
 		"state without name":  {func(j *Job, s Stream[int]) { process(s, "p", NewValue[int, int]("")) }, "a state of operator p has no name"},
 		"state without codec": {func(j *Job, s Stream[int]) { process(s, "p", NewValue[int, func()]("f")) }, `state "f" of operator p: codec of func()`},
 		"end without state": {func(j *Job, s Stream[int]) {
-			Process(KeyBy(s, same), "p", nil, OnEnd(func(*Context[int], func(int) error) error { return nil }))
-		}, "operator p: OnEnd needs a declared state"},
+			ProcessToEnd(KeyBy(s, same), "p", nil, func(*Context[int], func(int) error) error { return nil })
+		}, "operator p: ProcessToEnd needs a state"},
 		"key without hash": {func(j *Job, s Stream[int]) { KeyBy(s, func(int) float64 { return 0 }) }, "key behind operator src"},
 		"record without codec": {func(j *Job, s Stream[int]) {
 			Map(Map(s, "m", func(int) chan int { return nil }), "to", func(chan int) int { return 0 })

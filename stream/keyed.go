@@ -80,35 +80,27 @@ func (c *Context[K]) set(key K, ts Timestamp) {
 	c.key, c.hash, c.ts = key, c.hasher(key), ts
 }
 
-// ProcessOption changes how a keyed operator works.
-type ProcessOption[K comparable, R any] func(*processOptions[K, R])
-
-type processOptions[K comparable, R any] struct {
-	states []State[K]
-	finish func(c *Context[K], emit func(R) error) error
+// Process calls f for each record with the states of its key. id must not be empty.
+func Process[K comparable, T, R any](s KeyedStream[K, T], id string, f func(c *Context[K], v T, emit func(R) error) error, states ...State[K]) Stream[R] {
+	return process(s, id, f, nil, states)
 }
 
-// WithState declares a state of the operator.
-func WithState[K comparable, R any](states ...State[K]) ProcessOption[K, R] {
-	return func(o *processOptions[K, R]) { o.states = append(o.states, states...) }
-}
-
-// OnEnd calls f at the end of input, once for each key that has a value in the first declared state.
-func OnEnd[K comparable, R any](f func(c *Context[K], emit func(R) error) error) ProcessOption[K, R] {
-	return func(o *processOptions[K, R]) { o.finish = f }
-}
-
-// Process calls f for each record with the state of its key. id must not be empty.
-func Process[K comparable, T, R any](s KeyedStream[K, T], id string, f func(c *Context[K], v T, emit func(R) error) error, opts ...ProcessOption[K, R]) Stream[R] {
-	var o processOptions[K, R]
-	for _, opt := range opts {
-		opt(&o)
+// ProcessToEnd is Process for bounded input: at its end it calls end once for each key that has a value in the first state.
+func ProcessToEnd[K comparable, T, R any](
+	s KeyedStream[K, T], id string,
+	f func(c *Context[K], v T, emit func(R) error) error, end func(c *Context[K], emit func(R) error) error, states ...State[K],
+) Stream[R] {
+	if len(states) == 0 {
+		s.stream.job.fail("operator %s: ProcessToEnd needs a state, whose keys it goes through at the end", id)
 	}
-	if o.finish != nil && len(o.states) == 0 {
-		s.stream.job.fail("operator %s: OnEnd needs a declared state (WithState)", id)
-	}
-	return keyed(s, &Node{ID: id, Kind: "process"}, o.states, func(base *keyedOperator[K, T], out Collector[R]) *Link {
-		op := &processOperator[K, T, R]{keyedOperator: base, f: f, finish: o.finish, out: out}
+	return process(s, id, f, end, states)
+}
+
+func process[K comparable, T, R any](
+	s KeyedStream[K, T], id string, f func(*Context[K], T, func(R) error) error, end func(*Context[K], func(R) error) error, states []State[K],
+) Stream[R] {
+	return keyed(s, &Node{ID: id, Kind: "process"}, states, func(base *keyedOperator[K, T], out Collector[R]) *Link {
+		op := &processOperator[K, T, R]{keyedOperator: base, f: f, end: end, out: out}
 		op.emit = op.emitOne
 		return &Link{Operator: op, In: Collector[T](op)}
 	})
@@ -116,10 +108,10 @@ func Process[K comparable, T, R any](s KeyedStream[K, T], id string, f func(c *C
 
 type processOperator[K comparable, T, R any] struct {
 	*keyedOperator[K, T]
-	f      func(*Context[K], T, func(R) error) error
-	finish func(*Context[K], func(R) error) error
-	out    Collector[R]
-	emit   func(R) error
+	f    func(*Context[K], T, func(R) error) error
+	end  func(*Context[K], func(R) error) error // nil: nothing to do at the end
+	out  Collector[R]
+	emit func(R) error
 }
 
 func (o *processOperator[K, T, R]) Collect(ts Timestamp, v T) error {
@@ -134,13 +126,13 @@ func (o *processOperator[K, T, R]) emitOne(r R) error {
 }
 
 func (o *processOperator[K, T, R]) Finish() error {
-	if o.finish == nil {
+	if o.end == nil {
 		return nil
 	}
 	o.env.enter()
 	return o.env.own(o.ctx.tables[0].eachKey(func(key K) error {
 		o.ctx.set(key, NoTimestamp)
-		return o.finish(&o.ctx, o.emit)
+		return o.end(&o.ctx, o.emit)
 	}))
 }
 

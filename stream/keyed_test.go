@@ -68,7 +68,7 @@ func TestAggregate_StartsWithNewAndShowsTheKey(t *testing.T) {
 func counter(s Stream[string]) Stream[string] {
 	n := NewValue[string, int]("n")
 	last := NewValue[string, []string]("words")
-	return Process(firstLetter(s), "count", func(c *Context[string], v string, emit func(string) error) error {
+	return ProcessToEnd(firstLetter(s), "count", func(c *Context[string], v string, emit func(string) error) error {
 		if strings.HasSuffix(v, "clear") {
 			n.Clear(c)
 			return nil
@@ -81,11 +81,11 @@ func counter(s Stream[string]) Stream[string] {
 		words, _ := last.Get(c)
 		last.Set(c, append(slices.Clone(words), v))
 		return emit(fmt.Sprint(c.Key(), count+1, "@", c.Timestamp()))
-	}, WithState[string, string](n, last), OnEnd(func(c *Context[string], emit func(string) error) error {
+	}, func(c *Context[string], emit func(string) error) error {
 		count, _ := n.Get(c)
 		words, _ := last.Get(c)
 		return emit(fmt.Sprint(c.Key(), "=", count, words))
-	}))
+	}, n, last)
 }
 
 func TestProcess_KeepsStateByKey(t *testing.T) {
@@ -112,10 +112,10 @@ func TestProcess_StateThatIsNotDeclaredSaysSo(t *testing.T) {
 		return Process(byItself(s), "p", func(c *Context[int], _ int, _ func(int) error) error {
 			forgotten.Set(c, 1)
 			return nil
-		}, WithState[int, int](declared))
+		}, declared)
 	})
 	defer func() {
-		if r := fmt.Sprint(recover()); !strings.Contains(r, `state "forgotten"`) || !strings.Contains(r, "WithState") {
+		if r := fmt.Sprint(recover()); !strings.Contains(r, `state "forgotten"`) || !strings.Contains(r, "name it in Process") {
 			t.Errorf("got %v, want the name and the remedy", r)
 		}
 	}()
@@ -242,7 +242,7 @@ func keep[V any](s Stream[int], id string, set func(old V, n int) V, show func(V
 		v := set(old, n)
 		st.Set(c, v)
 		return emit(show(v))
-	}, WithState[int, string](st))
+	}, st)
 }
 
 func TestKeyedState_ValueTypeMayEvolve(t *testing.T) {
@@ -324,7 +324,7 @@ func TestKeyedState_OwnsItsMemory(t *testing.T) {
 			text.Set(c, named{len(v), v, [2]string{v[1:], ""}})
 			list.Set(c, map[string][]*string{v: {&v, nil}})
 			return nil
-		}, WithState[string, string](text, list))
+		}, text, list)
 	})
 	process.put(t, values...)
 	tables := process.Operator.(*processOperator[string, string, string]).ctx.tables

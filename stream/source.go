@@ -73,6 +73,8 @@ func (n Next) Waiting() (bool, time.Time) { return n.kind == nextWait, n.until }
 type Poller interface {
 	// Poll lets the reader emit at most max records.
 	Poll(max int) (Next, error)
+	// Emitted is the number of records that were emitted so far.
+	Emitted() int64
 }
 
 // From adds a source to the job.
@@ -85,7 +87,7 @@ func From[T any](j *Job, id string, src Source[T]) Stream[T] {
 			if err != nil {
 				return nil, err
 			}
-			op := &sourceOperator[T]{env: env, src: src, out: out, splits: env.Splits}
+			op := &sourceOperator[T]{env: env, src: src, out: emitCounter[T]{to: out}, splits: env.Splits}
 			return &Link{Operator: op, Source: op}, nil
 		},
 	})
@@ -95,9 +97,20 @@ func From[T any](j *Job, id string, src Source[T]) Stream[T] {
 type sourceOperator[T any] struct {
 	env    *Env
 	src    Source[T]
-	out    Collector[T]
+	out    emitCounter[T]
 	splits [][]byte
 	reader Reader[T]
+}
+
+// emitCounter counts the records that pass.
+type emitCounter[T any] struct {
+	to Collector[T]
+	n  int64
+}
+
+func (c *emitCounter[T]) Collect(ts Timestamp, v T) error {
+	c.n++
+	return c.to.Collect(ts, v)
 }
 
 func (o *sourceOperator[T]) RestoreItems(items [][]byte) error {
@@ -118,9 +131,11 @@ func (o *sourceOperator[T]) Open() error {
 
 func (o *sourceOperator[T]) Poll(maxRecords int) (Next, error) {
 	o.env.enter()
-	next, err := o.reader.Read(o.out, maxRecords)
+	next, err := o.reader.Read(&o.out, maxRecords)
 	return next, o.env.own(err)
 }
+
+func (o *sourceOperator[T]) Emitted() int64 { return o.out.n }
 
 func (o *sourceOperator[T]) SnapshotItems(int64) (Items, error) {
 	o.env.enter()

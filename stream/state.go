@@ -53,7 +53,7 @@ func (s *Value[K, V]) table(c *Context[K]) *valueTable[K, V] {
 			return t
 		}
 	}
-	panic(fmt.Sprintf("state %q is not a state of the operator that uses it: declare it with WithState", s.id))
+	panic(fmt.Sprintf("state %q is not a state of the operator that uses it: name it in Process", s.id))
 }
 
 func (s *Value[K, V]) name() string { return s.id }

@@ -108,14 +108,14 @@ func TestProgress_StatusLineSaysWhatMatters(t *testing.T) {
 		Name: "flights", State: job.Restarting, Restarts: 1, Detail: "executor a is lost",
 		Last: &gateway.CheckpointStatus{ID: 7, Duration: 12 * time.Millisecond},
 		Vertices: []gateway.VertexStatus{
-			{Tasks: []gateway.TaskStatus{task(job.TaskRunning, 0, 1000), task(job.TaskRunning, 0, 500)}},
+			{Source: true, Tasks: []gateway.TaskStatus{task(job.TaskRunning, 1000, 900), task(job.TaskRunning, 500, 500)}},
 			{Tasks: []gateway.TaskStatus{task(job.TaskCanceled, 900, 900), task(job.TaskRunning, 600, 0)}},
 		},
 	}
 	start := time.Unix(100, 0)
 	p := &progress{out: &strings.Builder{}, started: start, shown: start}
 	p.update(start, update{status: s})
-	s.Vertices[0].Tasks[0].RecordsOut = 2500
+	s.Vertices[0].Tasks[0].RecordsIn = 2500
 	p.update(start.Add(time.Second), update{status: s})
 	want := "flights RESTARTING 1s | tasks 3/4 | records 3,000 (1,500/s) | checkpoint 7 (12ms) | 1 restart | executor a is lost"
 	if got := p.text(start.Add(time.Second)); got != want {

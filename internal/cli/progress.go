@@ -103,15 +103,13 @@ func (p *progress) text(now time.Time) string {
 	return strings.Join(parts, " | ")
 }
 
-// sourceRecords is how many records the sources have sent: the vertices that records go out of but not into.
+// sourceRecords is how many records the sources have read.
 func sourceRecords(s gateway.JobStatus) (total int64) {
 	for _, v := range s.Vertices {
-		var in, out int64
 		for _, t := range v.Tasks {
-			in, out = in+t.RecordsIn, out+t.RecordsOut
-		}
-		if in == 0 {
-			total += out
+			if v.Source {
+				total += t.RecordsIn
+			}
 		}
 	}
 	return total

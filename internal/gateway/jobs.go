@@ -64,6 +64,7 @@ type VertexStatus struct {
 	ID          job.VertexID
 	Name        string
 	Parallelism int
+	Source      bool // it starts with a source: its RecordsIn are what the source has read
 	Tasks       []TaskStatus
 }
 

@@ -55,7 +55,7 @@ func (l *jobLoop) vertices() []gateway.VertexStatus {
 	}
 	out := make([]gateway.VertexStatus, len(l.graph.Vertices))
 	for i, v := range l.graph.Vertices {
-		out[i] = gateway.VertexStatus{ID: v.ID, Name: v.Name, Parallelism: v.Parallelism}
+		out[i] = gateway.VertexStatus{ID: v.ID, Name: v.Name, Parallelism: v.Parallelism, Source: l.graph.IsSource(v.ID)}
 		for n := range v.Parallelism {
 			e := byTask[job.TaskID{Vertex: v.ID, Subtask: n}]
 			id := job.AttemptID{Job: l.id, Task: e.Task, Attempt: e.Attempt}

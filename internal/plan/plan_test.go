@@ -178,7 +178,7 @@ func job1(change string) stream.Definition {
 		if change == "state" {
 			state = stream.NewValue[int, int]("count")
 		}
-		counted := stream.Process(key, "count", func(*stream.Context[int], int, func(int) error) error { return nil }, stream.WithState[int, int](state))
+		counted := stream.Process(key, "count", func(*stream.Context[int], int, func(int) error) error { return nil }, state)
 		if change == "parallelism" {
 			counted = counted.WithParallelism(5)
 		}

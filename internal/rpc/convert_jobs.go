@@ -57,13 +57,13 @@ func decodeJobStatus(p *pb.JobStatus) gateway.JobStatus {
 
 func encodeVertexStatus(s gateway.VertexStatus) *pb.VertexStatus {
 	return &pb.VertexStatus{
-		VertexId: string(s.ID), Name: s.Name, Parallelism: encodeInt(s.Parallelism), Tasks: each(s.Tasks, encodeTaskStatus),
+		VertexId: string(s.ID), Name: s.Name, Parallelism: encodeInt(s.Parallelism), Source: s.Source, Tasks: each(s.Tasks, encodeTaskStatus),
 	}
 }
 
 func decodeVertexStatus(p *pb.VertexStatus) gateway.VertexStatus {
 	return gateway.VertexStatus{
-		ID: job.VertexID(p.GetVertexId()), Name: p.GetName(), Parallelism: int(p.GetParallelism()), Tasks: each(p.GetTasks(), decodeTaskStatus),
+		ID: job.VertexID(p.GetVertexId()), Name: p.GetName(), Parallelism: int(p.GetParallelism()), Source: p.GetSource(), Tasks: each(p.GetTasks(), decodeTaskStatus),
 	}
 }
 

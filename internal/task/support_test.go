@@ -395,6 +395,7 @@ func (r *rig) source(poll func() (stream.Next, error)) {
 type pollFunc func() (stream.Next, error)
 
 func (f pollFunc) Poll(int) (stream.Next, error) { return f() }
+func (f pollFunc) Emitted() int64                { return 0 }
 
 func (r *rig) start() *rig {
 	ctx, cancel := context.WithCancelCause(r.t.Context())

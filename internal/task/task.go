@@ -89,7 +89,7 @@ func New(cfg Config, mail Mailbox) *Task {
 	return t
 }
 
-// Records returns how many records came in and went out. It may be called from any goroutine.
+// Records returns how many records came in, from inputs or from the source, and went out to other tasks. It may be called from any goroutine.
 func (t *Task) Records() (in, out int64) { return t.recordsIn.Load(), t.out.Load() }
 
 // Notified is the highest checkpoint whose completion the operators have been told. It may be called from any goroutine.
@@ -223,6 +223,7 @@ func (t *Task) poll(snapshots context.Context) (bool, error) {
 		return false, nil
 	}
 	next, err := t.cfg.Chain.Source.Poll(pollRecords)
+	t.recordsIn.Store(t.cfg.Chain.Source.Emitted())
 	if err != nil {
 		return false, err
 	}
@@ -237,12 +238,10 @@ func (t *Task) poll(snapshots context.Context) (bool, error) {
 // linger sends what has waited long enough.
 func (t *Task) linger() error {
 	buffered := false
-	var sent int64
 	for _, o := range t.cfg.Outputs {
 		buffered = buffered || o.Buffered()
-		sent += o.Records()
 	}
-	t.out.Store(sent)
+	t.count()
 	if !buffered {
 		t.buffered = time.Time{}
 		return nil
@@ -290,7 +289,17 @@ func (t *Task) flush() error {
 			return err
 		}
 	}
+	t.count()
 	return nil
+}
+
+// count shows the others how many records have been sent.
+func (t *Task) count() {
+	var sent int64
+	for _, o := range t.cfg.Outputs {
+		sent += o.Records()
+	}
+	t.out.Store(sent)
 }
 
 // broadcast sends an event behind everything that was emitted before.

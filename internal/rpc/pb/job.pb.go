@@ -648,11 +648,13 @@ func (x *JobStatus) GetFingerprint() string {
 }
 
 type VertexStatus struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	VertexId      string                 `protobuf:"bytes,1,opt,name=vertex_id,json=vertexId,proto3" json:"vertex_id,omitempty"`
-	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	Parallelism   int32                  `protobuf:"varint,3,opt,name=parallelism,proto3" json:"parallelism,omitempty"`
-	Tasks         []*TaskStatus          `protobuf:"bytes,4,rep,name=tasks,proto3" json:"tasks,omitempty"`
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	VertexId    string                 `protobuf:"bytes,1,opt,name=vertex_id,json=vertexId,proto3" json:"vertex_id,omitempty"`
+	Name        string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Parallelism int32                  `protobuf:"varint,3,opt,name=parallelism,proto3" json:"parallelism,omitempty"`
+	Tasks       []*TaskStatus          `protobuf:"bytes,4,rep,name=tasks,proto3" json:"tasks,omitempty"`
+	// It starts with a source: its records_in are what the source has read.
+	Source        bool `protobuf:"varint,5,opt,name=source,proto3" json:"source,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -713,6 +715,13 @@ func (x *VertexStatus) GetTasks() []*TaskStatus {
 		return x.Tasks
 	}
 	return nil
+}
+
+func (x *VertexStatus) GetSource() bool {
+	if x != nil {
+		return x.Source
+	}
+	return false
 }
 
 type TaskStatus struct {
@@ -1748,12 +1757,13 @@ const file_weir_v1_job_proto_rawDesc = "" +
 	" \x01(\x03R\x14checkpointsCompleted\x12-\n" +
 	"\x12checkpoints_failed\x18\v \x01(\x03R\x11checkpointsFailed\x12!\n" +
 	"\fleader_epoch\x18\f \x01(\x04R\vleaderEpoch\x12 \n" +
-	"\vfingerprint\x18\r \x01(\tR\vfingerprint\"\x8c\x01\n" +
+	"\vfingerprint\x18\r \x01(\tR\vfingerprint\"\xa4\x01\n" +
 	"\fVertexStatus\x12\x1b\n" +
 	"\tvertex_id\x18\x01 \x01(\tR\bvertexId\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12 \n" +
 	"\vparallelism\x18\x03 \x01(\x05R\vparallelism\x12)\n" +
-	"\x05tasks\x18\x04 \x03(\v2\x13.weir.v1.TaskStatusR\x05tasks\"\xdf\x01\n" +
+	"\x05tasks\x18\x04 \x03(\v2\x13.weir.v1.TaskStatusR\x05tasks\x12\x16\n" +
+	"\x06source\x18\x05 \x01(\bR\x06source\"\xdf\x01\n" +
 	"\n" +
 	"TaskStatus\x12,\n" +
 	"\aattempt\x18\x01 \x01(\v2\x12.weir.v1.AttemptIdR\aattempt\x12(\n" +
