@@ -83,11 +83,17 @@ type edgeOutput struct {
 func (o *edgeOutput) send(receiver int, b element.Batch) error {
 	n := b.Len() // the batch is the receiver's once it is sent
 	if err := o.channels.Send(receiver, b); err != nil {
-		return fmt.Errorf("edge %s: %w", o.channels.Edge, err)
+		return sendError{fmt.Errorf("edge %s: %w", o.channels.Edge, err)}
 	}
 	o.records += int64(n)
 	return nil
 }
+
+// sendError is an error of the exchange on its way up the chain: no operator may take it for its own, since that decides about restarts.
+type sendError struct{ error }
+
+func (e sendError) Unwrap() error      { return e.error }
+func (sendError) Is(target error) bool { return target == stream.ErrStopped }
 
 func (o *edgeOutput) Broadcast(e element.Element) error { return o.channels.Broadcast(e) }
 func (o *edgeOutput) Records() int64                    { return o.records }

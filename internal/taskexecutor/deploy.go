@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"go.uber.org/zap"
+
 	"github.com/weirstream/weir/internal/exchange"
 	"github.com/weirstream/weir/internal/gateway"
 	"github.com/weirstream/weir/internal/job"
@@ -59,9 +61,8 @@ func optionsFor(r gateway.DeployTasks) job.Options {
 // admit books a task and opens its receiving end. It returns nil for one that was accepted before.
 func (e *Executor) admit(s *session, r gateway.DeployTasks, d gateway.TaskDeployment, p *plan.Program) (*runningTask, error) {
 	v := r.Graph.Vertex(d.Attempt.Task.Vertex)
-	if v == nil || d.Attempt.Job != r.Job || d.Attempt.Task.Subtask >= v.Parallelism {
-		return nil, &gateway.Error{Code: gateway.InvalidArgument, Reason: gateway.ReasonUnknownAttempt, Job: r.Job,
-			Message: fmt.Sprintf("attempt %s is of no task of job %s", d.Attempt, r.Graph.Name)}
+	if err := checkDeployment(r, d, v); err != nil {
+		return nil, err
 	}
 	t := newRunningTask(s, r, d, p, v)
 	e.mu.Lock()
@@ -84,6 +85,21 @@ func (e *Executor) admit(s *session, r gateway.DeployTasks, d gateway.TaskDeploy
 	return t, nil
 }
 
+func checkDeployment(r gateway.DeployTasks, d gateway.TaskDeployment, v *job.Vertex) error {
+	bad := func(format string, args ...any) error {
+		return &gateway.Error{Code: gateway.InvalidArgument, Reason: gateway.ReasonUnknownAttempt, Job: r.Job, Message: fmt.Sprintf(format, args...)}
+	}
+	if v == nil || d.Attempt.Job != r.Job || d.Attempt.Task.Subtask < 0 || d.Attempt.Task.Subtask >= v.Parallelism {
+		return bad("attempt %s is of no task of job %s", d.Attempt, r.Graph.Name)
+	}
+	for _, i := range d.Splits {
+		if i < 0 || i >= len(v.Splits) {
+			return bad("attempt %s is to read split %d, its source has %d", d.Attempt, i, len(v.Splits))
+		}
+	}
+	return nil
+}
+
 // drop takes back an admitted task that never ran.
 func (e *Executor) drop(t *runningTask) {
 	if t.gate != nil {
@@ -96,7 +112,7 @@ func (e *Executor) drop(t *runningTask) {
 func (e *Executor) start(t *runningTask) {
 	e.tasks.Go(func() {
 		t.report(job.TaskInitializing, job.Failure{})
-		err := e.run(t)
+		err := e.runTask(t)
 		state, failure := outcome(t.ctx, err)
 		close(t.ended)
 		t.logEnd(state, failure)
@@ -104,7 +120,13 @@ func (e *Executor) start(t *runningTask) {
 	})
 }
 
-func (e *Executor) run(t *runningTask) error {
+func (e *Executor) runTask(t *runningTask) (err error) {
+	defer func() {
+		if r := recover(); r != nil { // a task guards its operators itself; what is left must not take the other tasks along
+			t.log.Error("panic", zap.Any("value", r), zap.Stack("stack"))
+			err = fmt.Errorf("the task could not be run: panic: %v", r)
+		}
+	}()
 	if t.gate != nil {
 		defer e.cfg.Network.CloseGate(t.gate)
 	}

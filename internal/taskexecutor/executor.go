@@ -148,13 +148,18 @@ func (e *Executor) cancel(t *runningTask, cause error) {
 		select {
 		case <-t.ended:
 		case <-timer.C:
-			err := fmt.Errorf("task %s does not end %s after it was canceled: its code does not return; the process must be restarted", t.attempt, e.cfg.CancelTimeout)
-			select {
-			case e.hangs <- err:
-			default:
-			}
+			e.hang(fatalError{hangs: true, error: fmt.Errorf("task %s does not end %s after it was canceled: its code does not return; the process must be restarted",
+				t.attempt, e.cfg.CancelTimeout)})
 		}
 	})
+}
+
+// hang says that a task does not end. The first one is enough.
+func (e *Executor) hang(err error) {
+	select {
+	case e.hangs <- err:
+	default:
+	}
 }
 
 // snapshot returns the tasks in the order of their attempts.

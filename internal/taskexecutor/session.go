@@ -26,6 +26,9 @@ type session struct {
 	tasks         context.Context // ends with the session; tasks live in it
 }
 
+// defaultHeartbeat is for a job master that does not say how often it wants to hear of its executors.
+const defaultHeartbeat = time.Second
+
 // The pauses between two tries to register, and between two lines of the log about it.
 const (
 	registerMinPause = 50 * time.Millisecond
@@ -36,16 +39,24 @@ const (
 // Run registers at the job master and serves it until ctx ends. It returns nil then, or an error when the executor cannot go on: no job master is
 // found in time, another process has taken over its id, or a task does not end.
 func (e *Executor) Run(ctx context.Context) error {
-	defer e.tasks.Wait()
+	err := e.run(ctx)
+	if f := (fatalError{}); errors.As(err, &f) && f.hangs {
+		return err // the process must end now, whatever still runs
+	}
+	e.tasks.Wait()
+	return err
+}
+
+func (e *Executor) run(ctx context.Context) error {
 	pause, lost := registerMinPause, time.Now()
 	var logged time.Time
 	for {
 		registered, err := e.serve(ctx)
-		if ctx.Err() != nil {
-			return nil
-		}
 		if fatal(err) {
 			return err
+		}
+		if ctx.Err() != nil {
+			return nil
 		}
 		if registered {
 			pause, lost, logged = registerMinPause, time.Now(), time.Time{}
@@ -66,11 +77,16 @@ func (e *Executor) Run(ctx context.Context) error {
 	}
 }
 
-// errHangs marks the error of a task that does not end.
-var errHangs = errors.New("task hangs")
+// fatalError is a reason for which this process cannot go on.
+type fatalError struct {
+	error
+	hangs bool // a task does not end: nothing can wait for it
+}
+
+func (e fatalError) Unwrap() error { return e.error }
 
 func fatal(err error) bool {
-	return gateway.ReasonOf(err) == gateway.ReasonReplaced || errors.Is(err, errHangs)
+	return gateway.ReasonOf(err) == gateway.ReasonReplaced || errors.As(err, &fatalError{})
 }
 
 // serve lives one session. It returns when the session has ended and all its tasks with it.
@@ -82,19 +98,37 @@ func (e *Executor) serve(ctx context.Context) (registered bool, err error) {
 		Executor: e.cfg.ID, Incarnation: e.cfg.Incarnation, Address: e.cfg.Address,
 		Slots: e.cfg.Slots, Jobs: e.jobNames(), Version: e.cfg.Version,
 	}, func(r gateway.Registered) {
+		if err := e.checkStorage(r.CheckpointDir); err != nil {
+			cancel(err)
+			return
+		}
 		registered = true
 		e.open(ctx, cancel, &wg, r)
 	})
 	cancel(errSessionEnded)
-	e.close()
 	wg.Wait()
-	if cause := context.Cause(ctx); errors.Is(cause, errHangs) {
+	if hang := e.close(); hang != nil {
+		return registered, hang
+	}
+	if cause := context.Cause(ctx); fatal(cause) {
 		err = cause
 	}
 	return registered, err
 }
 
+// checkStorage refuses to serve a job master whose checkpoints this process cannot reach: every task would fail.
+func (e *Executor) checkStorage(dir string) error {
+	if _, err := e.cfg.OpenStorage(dir); err != nil {
+		return fatalError{error: fmt.Errorf("executor %s cannot use the checkpoint directory %s of the job master: %w; give every executor the same storage at the same path",
+			e.cfg.ID, dir, err)}
+	}
+	return nil
+}
+
 func (e *Executor) open(ctx context.Context, cancel context.CancelCauseFunc, wg *sync.WaitGroup, r gateway.Registered) {
+	if r.HeartbeatInterval <= 0 {
+		r.HeartbeatInterval = defaultHeartbeat
+	}
 	s := &session{
 		epoch: r.Epoch, interval: r.HeartbeatInterval, checkpointDir: r.CheckpointDir, jobMaster: e.cfg.JobMaster,
 		log: e.log, reports: newReports(), tasks: context.WithoutCancel(ctx), // close cancels them with a cause and waits
@@ -110,35 +144,36 @@ func (e *Executor) open(ctx context.Context, cancel context.CancelCauseFunc, wg 
 	wg.Go(func() {
 		select {
 		case err := <-e.hangs:
-			cancel(errors.Join(errHangs, err))
+			cancel(err)
+			e.hang(err) // close asks, too
 		case <-ctx.Done():
 		}
 	})
 }
 
-// close ends the session: every task is canceled and has ended when it returns, unless one hangs for longer than the cancel timeout.
-func (e *Executor) close() {
+// close ends the session: every task is canceled and has ended when it returns, or it answers which one does not.
+func (e *Executor) close() error {
 	e.mu.Lock()
 	s := e.mu.session
 	e.mu.session = nil
 	e.mu.Unlock()
 	if s == nil {
-		return
+		return nil
 	}
 	e.log.Warn("session at the job master has ended, canceling its tasks")
 	tasks := e.snapshot()
 	for _, t := range tasks {
 		e.cancel(t, errSessionEnded)
 	}
-	deadline := time.After(e.cfg.CancelTimeout + time.Second)
 	for _, t := range tasks {
 		select {
 		case <-t.ended:
 			e.forget(t)
-		case <-deadline:
-			return
+		case err := <-e.hangs:
+			return err
 		}
 	}
+	return nil
 }
 
 // runHeartbeats repeats what the job master may have missed, until ctx ends or the job master no longer knows the executor.
