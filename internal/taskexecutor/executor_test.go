@@ -25,7 +25,7 @@ func bubble(t *testing.T, f func(t *testing.T, r *rig)) {
 
 func TestRequests_AreFencedFirst(t *testing.T) {
 	bubble(t, func(t *testing.T, r *rig) {
-		r.m.refuse = errUnavailable
+		r.m.registrations(errUnavailable, nil)
 		r.start()
 		ctx, one := t.Context(), []job.AttemptID{attempt("src", 1)}
 		requests := func(epoch job.LeaderEpoch) map[string]func() ([]job.AttemptID, error) {
@@ -53,7 +53,7 @@ func TestRequests_AreFencedFirst(t *testing.T) {
 		if r.e.Registered() {
 			t.Error("it is registered")
 		}
-		r.m.refuse = nil
+		r.m.registrations(nil, nil)
 		time.Sleep(registerMaxPause)
 		r.expect("register e1 i1 [idle]")
 		for _, epoch := range []job.LeaderEpoch{6, 8} {
@@ -287,10 +287,7 @@ func TestSession_LossCancelsEverythingBeforeTheNextRegistration(t *testing.T) {
 	for name, lose := range map[string]func(r *rig){
 		"connection": func(r *rig) { r.m.end <- errUnavailable },
 		"forgotten": func(r *rig) {
-			r.m.answer = func(gateway.Heartbeat) (gateway.HeartbeatAnswer, error) {
-				r.m.answer = nil
-				return gateway.HeartbeatAnswer{}, &gateway.Error{Code: gateway.FailedPrecondition, Reason: gateway.ReasonNotRegistered}
-			}
+			r.m.forget.Store(true)
 			time.Sleep(time.Second)
 		},
 	} {
@@ -298,8 +295,8 @@ func TestSession_LossCancelsEverythingBeforeTheNextRegistration(t *testing.T) {
 			bubble(t, func(t *testing.T, r *rig) {
 				r.src.closing = make(chan struct{})
 				r.registered().running(1)
-				alive := 0
-				r.m.onReg = func() { alive = len(r.e.snapshot()) }
+				var alive atomic.Int32
+				r.m.registrations(nil, func() { alive.Store(int32(len(r.e.snapshot()))) })
 				lose(r)
 				synctest.Wait()
 				time.Sleep(5 * time.Second) // the source takes that long to close
@@ -307,8 +304,8 @@ func TestSession_LossCancelsEverythingBeforeTheNextRegistration(t *testing.T) {
 				close(r.src.closing)
 				time.Sleep(registerMaxPause)
 				r.expect("register e1 i1 [idle]")
-				if alive != 0 {
-					t.Errorf("%d tasks were there when it registered again", alive)
+				if alive.Load() != 0 {
+					t.Errorf("%d tasks were there when it registered again", alive.Load())
 				}
 				r.src.closing = nil
 				r.running(2)
@@ -329,7 +326,7 @@ func TestRun_EndsWhenAnotherProcessTakesOver(t *testing.T) {
 
 func TestRun_EndsWithoutAJobMasterInTime(t *testing.T) {
 	bubble(t, func(t *testing.T, r *rig) {
-		r.m.refuse = errUnavailable
+		r.m.registrations(errUnavailable, nil)
 		r.cfg.RegistrationTimeout = 30 * time.Second
 		r.start()
 		time.Sleep(29 * time.Second)
@@ -367,7 +364,7 @@ func TestCancel_TaskThatDoesNotEndEndsTheProcess(t *testing.T) {
 				r.t.Fatal(err)
 			}
 		},
-		"session loss": func(r *rig) { r.m.refuse = errUnavailable; r.m.end <- errUnavailable },
+		"session loss": func(r *rig) { r.m.registrations(errUnavailable, nil); r.m.end <- errUnavailable },
 		"shutdown":     func(r *rig) { r.cancel() },
 	} {
 		t.Run(name, func(t *testing.T) {

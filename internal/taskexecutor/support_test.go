@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -28,12 +29,13 @@ type master struct {
 	epoch   job.LeaderEpoch
 	dir     string
 	end     chan error // ends the registration with this error
-	refuse  error      // of the next registrations
-	onReg   func()
 	onState func(gateway.TaskUpdate) error
 	answer  func(gateway.Heartbeat) (gateway.HeartbeatAnswer, error)
+	forget  atomic.Bool // the next heartbeat is from an executor that is not known
 
 	mu         sync.Mutex
+	refuse     error  // of the next registrations
+	onReg      func() // is called by a registration
 	lines      []string
 	failures   []job.Failure
 	heartbeats []gateway.Heartbeat
@@ -56,12 +58,22 @@ func (m *master) take() []string {
 	return lines
 }
 
+// registrations sets what happens to the next ones.
+func (m *master) registrations(refuse error, onReg func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.refuse, m.onReg = refuse, onReg
+}
+
 func (m *master) RegisterTaskExecutor(ctx context.Context, r gateway.Registration, registered func(gateway.Registered)) error {
-	if m.refuse != nil {
-		return m.refuse
+	m.mu.Lock()
+	refuse, onReg := m.refuse, m.onReg
+	m.mu.Unlock()
+	if refuse != nil {
+		return refuse
 	}
-	if m.onReg != nil {
-		m.onReg()
+	if onReg != nil {
+		onReg()
 	}
 	m.add("register %s %s %v", r.Executor, r.Incarnation, r.Jobs)
 	registered(gateway.Registered{Epoch: m.epoch, HeartbeatInterval: time.Second, CheckpointDir: m.dir})
@@ -77,6 +89,9 @@ func (m *master) Heartbeat(_ context.Context, r gateway.Heartbeat) (gateway.Hear
 	m.mu.Lock()
 	m.heartbeats = append(m.heartbeats, r)
 	m.mu.Unlock()
+	if m.forget.Swap(false) {
+		return gateway.HeartbeatAnswer{}, &gateway.Error{Code: gateway.FailedPrecondition, Reason: gateway.ReasonNotRegistered}
+	}
 	if m.answer == nil {
 		return gateway.HeartbeatAnswer{}, nil
 	}
