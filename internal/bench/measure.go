@@ -85,6 +85,10 @@ func (b *bench) recovery(ctx context.Context) error {
 			if err := awaitRunning(ctx, c, id, n); err != nil {
 				return err
 			}
+			// A job that is killed before it gets anywhere restarts ever later, on purpose; this one gets somewhere.
+			if _, err := c.Jobs.TriggerCheckpoint(ctx, id, 0); err != nil {
+				return err
+			}
 			victim, err := executorOf(ctx, c, id)
 			if err != nil {
 				return err
