@@ -33,6 +33,7 @@ func (s *submission) add(cmd *cobra.Command) {
 	f.DurationVar(&c.Interval, "checkpoint-interval", c.Interval, "time between checkpoints; 0: none but those asked for")
 	f.DurationVar(&c.MinPause, "checkpoint-min-pause", c.MinPause, "least time between the end of a checkpoint and the next")
 	f.DurationVar(&c.Timeout, "checkpoint-timeout", c.Timeout, "time after which a checkpoint is aborted")
+	f.IntVar(&c.MaxConcurrent, "checkpoint-max-concurrent", c.MaxConcurrent, "checkpoints that may be under way at a time; savepoints do not wait for it")
 	f.IntVar(&c.Retained, "checkpoint-retained", c.Retained, "completed checkpoints to keep")
 	f.IntVar(&c.TolerableFailures, "checkpoint-tolerable-failures", c.TolerableFailures, "failed checkpoints in a row that do not restart the job")
 	f.BoolVar(&c.DeleteOnCancel, "checkpoint-delete-on-cancel", c.DeleteOnCancel, "delete the checkpoints of a job that is canceled")
@@ -68,7 +69,7 @@ func (s *submission) read(cmd *cobra.Command, name string) (gateway.Submission, 
 		zero bool
 	}{
 		{"parallelism", o.Parallelism == 0}, {"max-parallelism", o.MaxParallelism == 0},
-		{"checkpoint-timeout", c.Timeout == 0}, {"checkpoint-retained", c.Retained == 0},
+		{"checkpoint-timeout", c.Timeout == 0}, {"checkpoint-retained", c.Retained == 0}, {"checkpoint-max-concurrent", c.MaxConcurrent == 0},
 		{"restart-delay", r.InitialDelay == 0}, {"restart-max-delay", r.MaxDelay == 0}, {"restart-multiplier", r.Multiplier == 0},
 		{"restart-reset-after", r.ResetAfter == 0}, {"restart-attempts", r.Attempts == 0}, {"restart-window", r.Window == 0},
 		{"batch-size", x.BatchSize == 0}, {"credits", x.Credits == 0},

@@ -9,8 +9,9 @@ import (
 
 // The limits of a coordinator.
 const (
-	// maxConcurrent is how many checkpoints may be pending at a time, FINALIZING ones included.
-	maxConcurrent = 1
+	// maxPending is how many checkpoints may be pending at a time with the savepoints that do not wait for Options.MaxConcurrent: a task
+	// writes no more snapshots at a time, and declines what is beyond.
+	maxPending = job.MaxConcurrentCheckpoints
 	// maxRequests is how many requests may wait.
 	maxRequests = 1000
 	// maxRemembered is how many aborted checkpoints are remembered to classify their late messages.
@@ -34,7 +35,7 @@ type Core struct {
 
 	exec     *execution // nil: the tasks are not all running, so nothing may be triggered
 	queue    queue
-	pending  []*pending // ascending by id, at most maxConcurrent
+	pending  []*pending // ascending by id, at most maxPending; FINALIZING ones included
 	nextID   checkpoint.ID
 	store    store
 	cleaning cleaning
@@ -53,6 +54,7 @@ func New(cfg Config) *Core {
 	if o.Interval > 0 {
 		o.Interval = min(max(o.Interval, o.MinPause, minInterval), maxInterval)
 	}
+	o.MaxConcurrent = min(max(o.MaxConcurrent, 1), maxPending)
 	o.Timeout = min(max(o.Timeout, minInterval), maxInterval)
 	if cfg.History <= 0 {
 		cfg.History = defaultHistory
@@ -148,7 +150,7 @@ func (c *Core) Stale() int { return c.stale }
 
 func (c *Core) emit(e Effect) { c.effects = append(c.effects, e) }
 
-// lookup finds a pending checkpoint. There are at most maxConcurrent of them.
+// lookup finds a pending checkpoint. There are at most maxPending of them.
 func (c *Core) lookup(id checkpoint.ID) *pending {
 	for _, p := range c.pending {
 		if p.id == id {

@@ -33,7 +33,11 @@ func (r request) rank() int {
 	return int(r.origin)
 }
 
-// queue holds the waiting requests, best first; equal ranks in order of arrival.
+// forced reports whether a request need not wait for other checkpoints to end. Savepoints need not: somebody waits for them, and they are
+// often what gets an operator out of trouble with checkpoints.
+func (r request) forced() bool { return r.kind == checkpoint.Savepoint }
+
+// queue holds the waiting requests, best first. It is a total order: equal ranks stand in order of arrival.
 type queue []request
 
 func (q *queue) push(r request) {
@@ -79,12 +83,9 @@ func (c *Core) choose() {
 	}
 }
 
-// next takes the best request if it may start now.
+// next takes the best request if it may start now. Only the best is looked at, so a lesser one never overtakes it.
 func (c *Core) next() (request, bool) {
-	if c.exec == nil || len(c.queue) == 0 {
-		return request{}, false
-	}
-	if len(c.pending) >= maxConcurrent || c.cleaning.deletions() > maxConcurrent {
+	if c.exec == nil || len(c.queue) == 0 || c.mustWait(c.queue[0]) {
 		return request{}, false
 	}
 	best := c.queue[0]
@@ -94,6 +95,18 @@ func (c *Core) next() (request, bool) {
 		return request{}, false
 	}
 	return best, true
+}
+
+// mustWait reports whether a request has to wait for something to end: the trigger phase of another, deletions that are slower than
+// checkpoints, or, unless it is forced, other checkpoints. Nothing starts beside the final one, after which the tasks finish.
+func (c *Core) mustWait(r request) bool {
+	n, limit := len(c.pending), c.cfg.Options.MaxConcurrent
+	for _, p := range c.pending {
+		if p.phase == locating || p.final() {
+			return true
+		}
+	}
+	return c.cleaning.deletions() > limit || n >= maxPending || n >= limit && !r.forced()
 }
 
 // firePeriodic asks for a periodic checkpoint when its time has come. Firings that were missed while the process stood still are not

@@ -21,7 +21,7 @@
 //	event                   effects
 //	TasksRunning            none; the periodic timer is armed
 //	Tick                    Aborted of expired ones; InitLocation; SendNotifyComplete again
-//	TriggerRequested        InitLocation, or Reply when it is refused, or none while it waits
+//	TriggerRequested        InitLocation, or Reply when it is refused, or none while it waits (savepoints only for a trigger phase or deletions)
 //	EndOfDataReached        InitLocation of the final checkpoint, or none while it waits
 //	LocationReady           SendTrigger to the sources; Discard if the checkpoint is over; Aborted if it failed
 //	Ack                     AckReply; after the last one WriteMetadata

@@ -55,17 +55,19 @@ type world struct {
 	begun     map[checkpoint.ID]bool
 	kinds     map[checkpoint.ID]checkpoint.Kind
 	lastBegun checkpoint.ID
-	ended     map[checkpoint.ID]string
-	durable   map[checkpoint.ID]bool // metadata is on disk
-	deleted   map[checkpoint.ID]bool
-	writing   map[checkpoint.ID]bool
-	kept      map[checkpoint.ID]map[job.AttemptID]bool // acks that were answered KEPT
-	acks      map[RequestID]Ack
-	asked     map[RequestID]bool
-	replied   map[RequestID]bool
-	request   RequestID
-	completed []checkpoint.ID
-	finals    int
+	// triggering is the checkpoint whose trigger phase has begun last; 0: that is over.
+	triggering checkpoint.ID
+	ended      map[checkpoint.ID]string
+	durable    map[checkpoint.ID]bool // metadata is on disk
+	deleted    map[checkpoint.ID]bool
+	writing    map[checkpoint.ID]bool
+	kept       map[checkpoint.ID]map[job.AttemptID]bool // acks that were answered KEPT
+	acks       map[RequestID]Ack
+	asked      map[RequestID]bool
+	replied    map[RequestID]bool
+	request    RequestID
+	completed  []checkpoint.ID
+	finals     int
 }
 
 func newWorld(seed uint64) *world {
@@ -78,10 +80,10 @@ func newWorld(seed uint64) *world {
 		asked: map[RequestID]bool{}, replied: map[RequestID]bool{},
 	}
 	w.options = job.CheckpointOptions{
-		Interval: time.Duration(1+rng.IntN(20)) * 100 * time.Millisecond,
-		MinPause: time.Duration(rng.IntN(3)) * 200 * time.Millisecond,
-		Timeout:  time.Duration(1+rng.IntN(30)) * 100 * time.Millisecond,
-		Retained: 1 + rng.IntN(3), TolerableFailures: rng.IntN(3),
+		Interval:      time.Duration(1+rng.IntN(20)) * 100 * time.Millisecond,
+		MinPause:      time.Duration(rng.IntN(3)) * 200 * time.Millisecond,
+		Timeout:       time.Duration(1+rng.IntN(30)) * 100 * time.Millisecond,
+		MaxConcurrent: 1 + rng.IntN(3), Retained: 1 + rng.IntN(3), TolerableFailures: rng.IntN(3),
 	}
 	w.core = New(Config{Job: testJob, Graph: testGraph(), Epoch: 1, Options: w.options, History: 1 + rng.IntN(20)})
 	return w
@@ -288,14 +290,25 @@ func (w *world) begin(e InitLocation) {
 	}
 	w.lastBegun, w.begun[e.ID], w.kinds[e.ID] = e.ID, true, e.Kind
 	w.kept[e.ID] = map[job.AttemptID]bool{}
-	if open := len(w.begun) - len(w.ended); open > 1 {
-		w.fail("%d checkpoints are pending, 1 may be", open)
+	limit := w.options.MaxConcurrent
+	if e.Kind == checkpoint.Savepoint {
+		limit = job.MaxConcurrentCheckpoints
 	}
+	if open := len(w.begun) - len(w.ended); open > limit {
+		w.fail("%s %d makes %d pending ones, %d may be", e.Kind, e.ID, open, limit)
+	}
+	if p := w.triggering; p != 0 && w.ended[p] == "" {
+		w.fail("checkpoint %d begins in the trigger phase of %d", e.ID, p)
+	}
+	w.triggering = e.ID
 	w.inbox = append(w.inbox, LocationReady{ID: e.ID, Dir: fmt.Sprintf("/cp/chk-%d", e.ID), Err: w.maybe("disk full")})
 }
 
 // trigger has every task of the running execution answer: with an ack, rarely otherwise.
 func (w *world) trigger(e SendTrigger) {
+	if w.triggering == e.ID {
+		w.triggering = 0
+	}
 	if w.ended[e.ID] != "" {
 		w.fail("barrier for %d, which is over", e.ID)
 	}

@@ -17,7 +17,7 @@ import (
 // TestTranscripts runs testdata: commands are events, the output is the effects. The job is "src -> map" with one source task src[0] and
 // two tasks map[0] and map[1]; -rewrite writes what the core does now. Commands:
 //
-//	new [interval=10s] [pause=0s] [timeout=1m] [retained=1] [tolerable=0] [first=1] [restored=N] [restored-savepoint=N] [restored-foreign=N]
+//	new [interval=10s] [pause=0s] [timeout=1m] [concurrent=1] [retained=1] [tolerable=0] [first=1] [restored=N] [restored-savepoint=N] [restored-foreign=N]
 //	running [attempt=1] [random=0]      stop [REASON]          tick +DURATION (time passes, then a Tick)   wait +DURATION (no Tick)
 //	trigger [savepoint=DIR]             final                  location ID [dir=DIR] [error=TEXT]
 //	ack TASK ID [epoch=1] [bytes=100]   ack-all ID [attempt=1] decline TASK ID [REASON] [epoch=1]          trigger-failed TASK ID
@@ -99,6 +99,7 @@ func (s *script) create(t *testing.T, d *datadriven.TestData) {
 			Interval:          duration(t, d, "interval", 10*time.Second),
 			MinPause:          duration(t, d, "pause", 0),
 			Timeout:           duration(t, d, "timeout", time.Minute),
+			MaxConcurrent:     number(t, d, "concurrent", 1),
 			Retained:          number(t, d, "retained", 1),
 			TolerableFailures: number(t, d, "tolerable", 0),
 		},

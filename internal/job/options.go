@@ -11,11 +11,15 @@ type Options struct {
 	Exchange       ExchangeOptions
 }
 
+// MaxConcurrentCheckpoints is the limit of CheckpointOptions.MaxConcurrent: a task writes no more snapshots at a time.
+const MaxConcurrentCheckpoints = 4
+
 // CheckpointOptions are the rules of a job's checkpoints.
 type CheckpointOptions struct {
 	Interval          time.Duration // negative: no periodic checkpoints
 	MinPause          time.Duration // between the end of one checkpoint and the next periodic trigger
 	Timeout           time.Duration
+	MaxConcurrent     int // checkpoints pending at a time; savepoints do not wait for it
 	Retained          int
 	TolerableFailures int // failed checkpoints in a row before the job restarts
 	DeleteOnCancel    bool
@@ -57,6 +61,7 @@ func (o Options) Normalize() Options {
 	def(&o.MaxParallelism, DefaultMaxParallelism)
 	def(&o.Checkpoint.Interval, 10*time.Second)
 	def(&o.Checkpoint.Timeout, 10*time.Minute)
+	def(&o.Checkpoint.MaxConcurrent, 1)
 	def(&o.Checkpoint.Retained, 1)
 	def(&o.Restart.Strategy, ExponentialDelay)
 	def(&o.Restart.InitialDelay, 100*time.Millisecond)

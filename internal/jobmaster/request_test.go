@@ -60,6 +60,7 @@ func TestCheckOptions_NamesTheFlag(t *testing.T) {
 		"--max-parallelism is 40000":            func(o *job.Options) { o.MaxParallelism = 40000 },
 		"--checkpoint-timeout is -1s":           func(o *job.Options) { o.Checkpoint.Timeout = -time.Second },
 		"--checkpoint-min-pause is -1s":         func(o *job.Options) { o.Checkpoint.MinPause = -time.Second },
+		"--checkpoint-max-concurrent is 5":      func(o *job.Options) { o.Checkpoint.MaxConcurrent = 5 },
 		"--checkpoint-retained is -1":           func(o *job.Options) { o.Checkpoint.Retained = -1 },
 		"--checkpoint-tolerable-failures is -2": func(o *job.Options) { o.Checkpoint.TolerableFailures = -2 },
 		"--restart-strategy is sometimes":       func(o *job.Options) { o.Restart.Strategy = "sometimes" },

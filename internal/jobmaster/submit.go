@@ -109,6 +109,10 @@ func checkOptions(o job.Options) error {
 		{o.Parallelism > o.Normalize().MaxParallelism, "--parallelism", "at most --max-parallelism", o.Parallelism},
 		{c.MinPause < 0, "--checkpoint-min-pause", "0 or more", c.MinPause},
 		{c.Timeout < 0, "--checkpoint-timeout", "more than 0", c.Timeout},
+		{
+			c.MaxConcurrent < 0 || c.MaxConcurrent > job.MaxConcurrentCheckpoints, "--checkpoint-max-concurrent",
+			fmt.Sprintf("1 to %d", job.MaxConcurrentCheckpoints), c.MaxConcurrent,
+		},
 		{c.Retained < 0, "--checkpoint-retained", "at least 1", c.Retained},
 		{c.TolerableFailures < 0, "--checkpoint-tolerable-failures", "0 or more", c.TolerableFailures},
 		{!knownStrategy(r.Strategy), "--restart-strategy", "exponential-delay, fixed-delay, failure-rate or none", r.Strategy},

@@ -87,7 +87,7 @@ func encodeOptions(o job.Options) *pb.JobOptions {
 		Parallelism: encodeInt(o.Parallelism), MaxParallelism: encodeInt(o.MaxParallelism),
 		Checkpoint: &pb.CheckpointOptions{
 			IntervalMs: encodeDuration(c.Interval, time.Millisecond), MinPauseMs: encodeDuration(c.MinPause, time.Millisecond),
-			TimeoutMs: encodeDuration(c.Timeout, time.Millisecond), Retained: encodeInt(c.Retained),
+			TimeoutMs: encodeDuration(c.Timeout, time.Millisecond), Retained: encodeInt(c.Retained), MaxConcurrent: encodeInt(c.MaxConcurrent),
 			TolerableFailures: encodeInt(c.TolerableFailures), DeleteOnCancel: c.DeleteOnCancel,
 		},
 		Restart: &pb.RestartOptions{
@@ -109,7 +109,7 @@ func decodeOptions(p *pb.JobOptions) job.Options {
 		Parallelism: int(p.GetParallelism()), MaxParallelism: int(p.GetMaxParallelism()),
 		Checkpoint: job.CheckpointOptions{
 			Interval: decodeDuration(c.GetIntervalMs(), time.Millisecond), MinPause: decodeDuration(c.GetMinPauseMs(), time.Millisecond),
-			Timeout: decodeDuration(c.GetTimeoutMs(), time.Millisecond), Retained: int(c.GetRetained()),
+			Timeout: decodeDuration(c.GetTimeoutMs(), time.Millisecond), Retained: int(c.GetRetained()), MaxConcurrent: int(c.GetMaxConcurrent()),
 			TolerableFailures: int(c.GetTolerableFailures()), DeleteOnCancel: c.GetDeleteOnCancel(),
 		},
 		Restart: job.RestartOptions{

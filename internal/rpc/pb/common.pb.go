@@ -513,8 +513,10 @@ type CheckpointOptions struct {
 	TolerableFailures int32 `protobuf:"varint,5,opt,name=tolerable_failures,json=tolerableFailures,proto3" json:"tolerable_failures,omitempty"`
 	// Keep the last checkpoint when the job is canceled or fails. A FINISHED job's is always deleted.
 	DeleteOnCancel bool `protobuf:"varint,6,opt,name=delete_on_cancel,json=deleteOnCancel,proto3" json:"delete_on_cancel,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Checkpoints that may be pending at a time; savepoints do not wait for it. Zero: 1.
+	MaxConcurrent int32 `protobuf:"varint,7,opt,name=max_concurrent,json=maxConcurrent,proto3" json:"max_concurrent,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *CheckpointOptions) Reset() {
@@ -587,6 +589,13 @@ func (x *CheckpointOptions) GetDeleteOnCancel() bool {
 		return x.DeleteOnCancel
 	}
 	return false
+}
+
+func (x *CheckpointOptions) GetMaxConcurrent() int32 {
+	if x != nil {
+		return x.MaxConcurrent
+	}
+	return 0
 }
 
 type RestartOptions struct {
@@ -784,7 +793,7 @@ const file_weir_v1_common_proto_rawDesc = "" +
 	"checkpoint\x18\x03 \x01(\v2\x1a.weir.v1.CheckpointOptionsR\n" +
 	"checkpoint\x121\n" +
 	"\arestart\x18\x04 \x01(\v2\x17.weir.v1.RestartOptionsR\arestart\x124\n" +
-	"\bexchange\x18\x05 \x01(\v2\x18.weir.v1.ExchangeOptionsR\bexchange\"\xea\x01\n" +
+	"\bexchange\x18\x05 \x01(\v2\x18.weir.v1.ExchangeOptionsR\bexchange\"\x91\x02\n" +
 	"\x11CheckpointOptions\x12\x1f\n" +
 	"\vinterval_ms\x18\x01 \x01(\x03R\n" +
 	"intervalMs\x12 \n" +
@@ -794,7 +803,8 @@ const file_weir_v1_common_proto_rawDesc = "" +
 	"timeout_ms\x18\x03 \x01(\x03R\ttimeoutMs\x12\x1a\n" +
 	"\bretained\x18\x04 \x01(\x05R\bretained\x12-\n" +
 	"\x12tolerable_failures\x18\x05 \x01(\x05R\x11tolerableFailures\x12(\n" +
-	"\x10delete_on_cancel\x18\x06 \x01(\bR\x0edeleteOnCancel\"\x8f\x02\n" +
+	"\x10delete_on_cancel\x18\x06 \x01(\bR\x0edeleteOnCancel\x12%\n" +
+	"\x0emax_concurrent\x18\a \x01(\x05R\rmaxConcurrent\"\x8f\x02\n" +
 	"\x0eRestartOptions\x12\x1a\n" +
 	"\bstrategy\x18\x01 \x01(\tR\bstrategy\x12(\n" +
 	"\x10initial_delay_ms\x18\x02 \x01(\x03R\x0einitialDelayMs\x12 \n" +
