@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"fmt"
+	"hash"
 	"hash/crc32"
 
 	"github.com/weirstream/weir/internal/job"
@@ -11,6 +12,9 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // Checksum is the CRC32C of data, as handles and the metadata file carry it.
 func Checksum(data []byte) uint32 { return crc32.Checksum(data, castagnoli) }
+
+// NewChecksum computes a Checksum of data that comes in parts.
+func NewChecksum() hash.Hash32 { return crc32.New(castagnoli) }
 
 // InlineHandle is the handle of state that is small enough to travel in the ack. It keeps data.
 func InlineHandle(data []byte) Handle {

@@ -50,7 +50,7 @@ func (w *weir) root(short string) *cobra.Command {
 	flags.VarP(&w.output, "output", "o", "form of the output")
 	root.AddCommand(
 		w.runCommand(), w.localCommand(), w.listCommand(), w.jobsCommand(), w.jobCommand(), w.cancelCommand(), w.savepointCommand(),
-		group("checkpoint", "list, show and trigger checkpoints", w.checkpointListCommand(), w.checkpointShowCommand(), w.checkpointTriggerCommand()),
+		w.checkpointCommand(),
 		w.executorsCommand(), w.versionCommand(),
 	)
 	return root

@@ -48,7 +48,10 @@ var arrows = map[string][]string{
 		"internal/job", "internal/checkpoint", "internal/element", "internal/coordinator", "internal/scheduler", "internal/task",
 		"internal/gateway", "internal/storage", "internal/storage/storagetest",
 	},
-	"internal/cli":  {"internal/job", "internal/checkpoint", "internal/gateway", "internal/rpc", "internal/node", "stream"},
+	"internal/inspect": {"internal/job", "internal/checkpoint", "internal/storage"},
+	"internal/cli": {
+		"internal/job", "internal/checkpoint", "internal/gateway", "internal/rpc", "internal/node", "internal/inspect", "internal/storage", "stream",
+	},
 	"internal/lint": {},
 
 	// What is put together: programs and the public door for a program of one's own.

@@ -35,6 +35,18 @@ func NewLocal(root string) (*Local, error) {
 	return l, nil
 }
 
+// openLocal returns the storage in a directory that is there, without a look into it.
+func openLocal(root string) (*Local, error) {
+	abs, err := filepath.Abs(root)
+	if err == nil {
+		abs, err = filepath.EvalSymlinks(abs)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("directory %s: %w", root, err)
+	}
+	return &Local{root: abs, dirs: newDirSyncs(syncDir)}, nil
+}
+
 // openRoot makes the root, then writes and removes a file there.
 func (l *Local) openRoot() error {
 	if err := l.dirs.mkdirAll("/", l.root); err != nil {

@@ -114,6 +114,19 @@ func Open(location string) (Storage, error) {
 	return NewLocal(dir)
 }
 
+// OpenExisting opens the storage at a directory path or a file:// URL as it is: nothing is made or written, so that one who may only read
+// can look. It gives ErrNotFound when there is no directory.
+func OpenExisting(location string) (*Local, error) {
+	if err := Exists(location); err != nil {
+		return nil, err
+	}
+	dir, err := directory(location)
+	if err != nil {
+		return nil, err
+	}
+	return openLocal(dir)
+}
+
 // directory finds the directory that location means.
 func directory(location string) (string, error) {
 	if location == "" {

@@ -1,0 +1,111 @@
+package cli
+
+import "github.com/weirstream/weir/internal/inspect"
+
+// The views of what is stored, for the commands that need no cluster.
+
+type storedView struct {
+	Path        string             `json:"path"`
+	Job         string             `json:"job_id"`
+	JobName     string             `json:"name"`
+	ID          int64              `json:"checkpoint_id"`
+	Kind        string             `json:"kind"`
+	Triggered   string             `json:"triggered"`
+	Fingerprint string             `json:"fingerprint"`
+	LeaderEpoch uint64             `json:"leader_epoch"`
+	Params      map[string]string  `json:"parameters"`
+	StateBytes  int64              `json:"state_bytes"`
+	Files       int                `json:"state_files"`
+	Vertices    []storedVertexView `json:"vertices"`
+}
+
+type storedVertexView struct {
+	ID             string               `json:"vertex_id"`
+	Parallelism    int                  `json:"parallelism"`
+	MaxParallelism int                  `json:"max_parallelism"`
+	Ended          int                  `json:"subtasks_ended"`
+	StateBytes     int64                `json:"state_bytes"`
+	Operators      []storedOperatorView `json:"operators"`
+}
+
+type storedOperatorView struct {
+	ID         string              `json:"operator_id"`
+	Kind       string              `json:"kind"`
+	Signature  string              `json:"signature"`
+	Stateful   bool                `json:"stateful"`
+	Items      int                 `json:"items"`
+	StateBytes int64               `json:"state_bytes"`
+	States     []storedStateView   `json:"states"`
+	Subtasks   []storedSubtaskView `json:"subtasks"`
+}
+
+type storedStateView struct {
+	Name      string `json:"name"`
+	Kind      string `json:"kind"`
+	KeyType   string `json:"key_type"`
+	ValueType string `json:"value_type"`
+}
+
+type storedSubtaskView struct {
+	Subtask       int      `json:"subtask"`
+	Items         int      `json:"items"`
+	FirstKeyGroup int      `json:"first_key_group"`
+	KeyGroups     int      `json:"key_groups"`
+	StateBytes    int64    `json:"state_bytes"`
+	Files         []string `json:"files"`
+}
+
+type verifiedView struct {
+	Path   string       `json:"path"`
+	Job    string       `json:"job_id"`
+	ID     int64        `json:"checkpoint_id"`
+	Whole  bool         `json:"whole"`
+	Pieces int          `json:"pieces"`
+	Bytes  int64        `json:"state_bytes"`
+	Damage []damageView `json:"damage"`
+}
+
+type damageView struct {
+	Vertex   string `json:"vertex_id"`
+	Operator string `json:"operator_id,omitempty"`
+	Subtask  int    `json:"subtask"`
+	Problem  string `json:"problem"`
+}
+
+func viewStored(location string, r inspect.Report) storedView {
+	params := map[string]string{}
+	for k, v := range r.Params {
+		params[k] = v
+	}
+	return storedView{
+		Path: location, Job: string(r.Job), JobName: r.JobName, ID: int64(r.ID), Kind: r.Kind.String(), Triggered: viewTime(r.Triggered),
+		Fingerprint: r.Fingerprint, LeaderEpoch: uint64(r.Epoch), Params: params, StateBytes: r.Bytes, Files: r.Files,
+		Vertices: viewEach(r.Vertices, viewStoredVertex),
+	}
+}
+
+func viewStoredVertex(v inspect.VertexReport) storedVertexView {
+	return storedVertexView{string(v.Vertex), v.Parallelism, v.MaxParallelism, v.Ended, v.Bytes, viewEach(v.Operators, viewStoredOperator)}
+}
+
+func viewStoredOperator(op inspect.OperatorReport) storedOperatorView {
+	out := storedOperatorView{
+		ID: op.Operator.ID, Kind: op.Operator.Kind, Signature: op.Operator.Signature, Stateful: op.Operator.Stateful,
+		Items: op.Items, StateBytes: op.Bytes, States: []storedStateView{}, Subtasks: viewEach(op.Subtasks, viewStoredSubtask),
+	}
+	for _, s := range op.States {
+		out.States = append(out.States, storedStateView(s))
+	}
+	return out
+}
+
+func viewStoredSubtask(s inspect.SubtaskReport) storedSubtaskView {
+	return storedSubtaskView{s.Subtask, s.Items, s.KeyGroups.Start, s.KeyGroups.Len(), s.Bytes, append([]string{}, s.Files...)}
+}
+
+func viewVerified(s *inspect.Stored, v inspect.Verified) verifiedView {
+	md := s.Metadata
+	return verifiedView{s.Location, string(md.Job), int64(md.ID), len(v.Damage) == 0, v.Pieces, v.Bytes, viewEach(v.Damage, func(d inspect.Damage) damageView {
+		return damageView(d)
+	})}
+}

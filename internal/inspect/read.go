@@ -1,0 +1,61 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/weirstream/weir/internal/checkpoint"
+	"github.com/weirstream/weir/internal/storage"
+)
+
+// ErrNotCheckpoint: the directory holds no completed checkpoint or savepoint.
+var ErrNotCheckpoint = errors.New("no completed checkpoint or savepoint is there")
+
+// Stored is a completed checkpoint or savepoint in its directory.
+type Stored struct {
+	Location string // of the directory, as it was given
+	Metadata *checkpoint.Metadata
+
+	files storage.Storage
+	dir   string // in files; "" is the root
+}
+
+// Read reads the metadata of the checkpoint at location, which is its directory or the _metadata file in it, as a path or a file:// URL.
+// It gives storage.ErrNotFound when there is no such directory, and ErrNotCheckpoint when there is no metadata in it.
+func Read(ctx context.Context, location string) (*Stored, error) {
+	location = Directory(location)
+	files, err := storage.OpenExisting(location)
+	if err != nil {
+		return nil, err
+	}
+	return read(ctx, files, "", location)
+}
+
+// Directory is the directory that is meant by the path of a checkpoint, where people may name its _metadata file too.
+func Directory(location string) string {
+	if dir, ok := strings.CutSuffix(location, "/"+checkpoint.MetadataFile); ok && dir != "" {
+		return dir
+	}
+	if location == checkpoint.MetadataFile {
+		return "."
+	}
+	return location
+}
+
+func read(ctx context.Context, files storage.Storage, dir, location string) (*Stored, error) {
+	data, err := files.ReadFile(ctx, path.Join(dir, checkpoint.MetadataFile), checkpoint.MaxMetadataBytes)
+	if errors.Is(err, storage.ErrNotFound) {
+		return nil, fmt.Errorf("%s: %w: it has no %s", location, ErrNotCheckpoint, checkpoint.MetadataFile)
+	}
+	if err != nil {
+		return nil, err
+	}
+	md, err := checkpoint.DecodeMetadata(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %s: %w", location, checkpoint.MetadataFile, err)
+	}
+	return &Stored{Location: location, Metadata: md, files: files, dir: dir}, nil
+}
