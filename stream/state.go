@@ -79,6 +79,7 @@ func (s *Value[K, V]) newTable(env *Env, keys codec.Codec[K], hash func(K) uint6
 type table[K comparable] interface {
 	schema() StateSchema
 	snapshot() (tableSnapshot, error)
+	check(written StateSchema) error
 	restore(group int, written StateSchema, data []byte) (rest []byte, err error)
 	eachKey(f func(K) error) error
 }
@@ -189,13 +190,9 @@ func (s encodedSnapshot) appendGroup(dst []byte, group int) ([]byte, error) {
 func (encodedSnapshot) release() {}
 
 func (t *valueTable[K, V]) restore(group int, written StateSchema, data []byte) ([]byte, error) {
-	keys, err := codec.Resolve(t.keys, written.KeyType)
+	keys, values, err := t.resolve(written)
 	if err != nil {
-		return nil, Permanent(fmt.Errorf("key: %w", err))
-	}
-	values, err := codec.Resolve(t.values, written.ValueType)
-	if err != nil {
-		return nil, Permanent(fmt.Errorf("value: %w", err))
+		return nil, Permanent(err)
 	}
 	n, size := binary.Uvarint(data)
 	if size <= 0 {

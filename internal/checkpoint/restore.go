@@ -53,7 +53,7 @@ func Assign(md *Metadata, g *job.Graph) (map[job.TaskID]Restore, error) {
 	for i := range md.Vertices {
 		for _, op := range md.Vertices[i].Operators {
 			if !matched[op.ID] && old[op.ID].hasState() {
-				return nil, incompatible(md, fmt.Errorf("state of operator %s has no operator in job %s; give the operator its id back, or start without the checkpoint",
+				return nil, incompatible(md, fmt.Errorf("state of operator %s has no operator in job %s; give the operator its id back, or drop its state with --allow-non-restored-state",
 					op.ID, g.Name))
 			}
 		}
@@ -74,7 +74,7 @@ type oldOperator struct {
 // hasState reports whether anything would be lost without the operator.
 func (o *oldOperator) hasState() bool {
 	for _, s := range o.states {
-		if s != nil && (s.Items != nil && s.Items.Len() > 0 || s.Keyed != nil && s.Keyed.Size() > 0) {
+		if s != nil && s.hasState() {
 			return true
 		}
 	}

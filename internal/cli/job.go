@@ -15,6 +15,7 @@ import (
 
 func (w *weir) jobCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "job ID", Short: "show a job and its tasks", Args: takes("ID"), ValidArgsFunction: w.completeJobID}
+	cmd.AddCommand(w.jobCheckCommand())
 	return w.query(cmd, askTimeout, func(ctx context.Context, jobs gateway.Jobs, args []string) error {
 		s, err := find(ctx, jobs, args[0])
 		if err != nil {

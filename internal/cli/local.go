@@ -28,7 +28,7 @@ func (w *weir) localCommand() *cobra.Command {
 	dir := cmd.Flags().String("checkpoint-dir", "", "`DIRECTORY` for checkpoints (default: one that is deleted at the end)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if !slices.ContainsFunc(w.jobs, func(d stream.Definition) bool { return d.Name == args[0] }) {
-			return &exitError{exitUsage, fmt.Errorf("%s has no job %q (it has: %s)", w.process.Name, args[0], strings.Join(w.names(), ", ")), false}
+			return w.unknownJob(args[0])
 		}
 		request, err := s.read(cmd, args[0])
 		if err != nil {

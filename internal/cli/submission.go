@@ -12,10 +12,12 @@ import (
 
 // submission is the flags of a command that submits a job.
 type submission struct {
-	set     []string
-	from    string
-	options job.Options
-	restart choice
+	set      []string
+	from     string
+	allow    bool
+	fallback bool
+	options  job.Options
+	restart  choice
 }
 
 // add defines the flags. Their defaults are those of the job master, so that the help shows them.
@@ -25,7 +27,9 @@ func (s *submission) add(cmd *cobra.Command) {
 	s.restart = choiceOf(string(job.ExponentialDelay), string(job.FixedDelay), string(job.FailureRate), string(job.NoRestart))
 	o, f := &s.options, cmd.Flags()
 	f.StringArrayVar(&s.set, "set", nil, "set a parameter of the job to a value: `NAME=VALUE`")
-	f.StringVar(&s.from, "from", "", "start from the checkpoint or savepoint in the directory `PATH`")
+	f.StringVar(&s.from, "from", "", "start from the checkpoint or savepoint in the directory `PATH`, or from the newest one of the job whose directory it is")
+	f.BoolVar(&s.allow, "allow-non-restored-state", false, "drop the state of operators that the job does not have")
+	f.BoolVar(&s.fallback, "fallback", false, "when the checkpoint cannot be read, start from the next older one of its job")
 	f.IntVar(&o.Parallelism, "parallelism", 0, "subtasks of each operator that does not choose itself (default: the job's choice, or 1)")
 	f.IntVar(&o.MaxParallelism, "max-parallelism", o.MaxParallelism, "number of key groups, the limit of the parallelism that the state can be restored at")
 
@@ -87,7 +91,12 @@ func (s *submission) read(cmd *cobra.Command, name string) (gateway.Submission, 
 	if r.Jitter == 0 {
 		r.Jitter = noJitter
 	}
-	return gateway.Submission{JobName: name, Params: params, Options: o, RestorePath: s.from}, nil
+	if s.from == "" && (s.allow || s.fallback) {
+		return gateway.Submission{}, usagef("--allow-non-restored-state and --fallback are about a checkpoint: name it with --from")
+	}
+	return gateway.Submission{
+		JobName: name, Params: params, Options: o, RestorePath: s.from, AllowNonRestored: s.allow, Fallback: s.fallback,
+	}, nil
 }
 
 // noJitter is a share of which nothing can be seen.

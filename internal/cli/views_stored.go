@@ -1,6 +1,9 @@
 package cli
 
-import "github.com/weirstream/weir/internal/inspect"
+import (
+	"github.com/weirstream/weir/internal/checkpoint"
+	"github.com/weirstream/weir/internal/inspect"
+)
 
 // The views of what is stored, for the commands that need no cluster.
 
@@ -107,5 +110,26 @@ func viewVerified(s *inspect.Stored, v inspect.Verified) verifiedView {
 	md := s.Metadata
 	return verifiedView{s.Location, string(md.Job), int64(md.ID), len(v.Damage) == 0, v.Pieces, v.Bytes, viewEach(v.Damage, func(d inspect.Damage) damageView {
 		return damageView(d)
+	})}
+}
+
+// restoreCheckView is what weir job check has found.
+type restoreCheckView struct {
+	Path       string               `json:"path"`
+	Job        string               `json:"name"`
+	ID         int64                `json:"checkpoint_id"`
+	Restorable bool                 `json:"restorable"`
+	Operators  []operatorChangeView `json:"operators"`
+}
+
+type operatorChangeView struct {
+	Operator string `json:"operator_id"`
+	Outcome  string `json:"outcome"`
+	Detail   string `json:"detail,omitempty"`
+}
+
+func viewRestoreCheck(s *inspect.Stored, name string, list []checkpoint.Comparison, restorable bool) restoreCheckView {
+	return restoreCheckView{s.Location, name, int64(s.Metadata.ID), restorable, viewEach(list, func(c checkpoint.Comparison) operatorChangeView {
+		return operatorChangeView{c.Operator, string(c.Outcome), c.Detail}
 	})}
 }

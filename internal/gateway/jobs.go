@@ -32,7 +32,10 @@ type Submission struct {
 	JobName     string
 	Params      map[string]string
 	Options     job.Options
-	RestorePath string // directory of a checkpoint or savepoint to start from
+	RestorePath string // directory of a checkpoint or savepoint to start from, or of a job: its newest completed checkpoint
+
+	AllowNonRestored bool // state of operators that the job does not have is dropped; without it the start is refused
+	Fallback         bool // when the checkpoint cannot be read, the next older one of its job is taken
 }
 
 // CheckpointResult is a completed checkpoint.

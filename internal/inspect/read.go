@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -58,4 +59,41 @@ func read(ctx context.Context, files storage.Storage, dir, location string) (*St
 		return nil, fmt.Errorf("%s: %s: %w", location, checkpoint.MetadataFile, err)
 	}
 	return &Stored{Location: location, Metadata: md, files: files, dir: dir}, nil
+}
+
+// Choose reads the checkpoint that is meant by location, as a submission with the same path and the same fallback would. skipped says which
+// newer ones cannot be read.
+func Choose(ctx context.Context, location string, fallback bool) (s *Stored, skipped []error, err error) {
+	stored := map[string]*Stored{}
+	choice, err := checkpoint.Choose(strings.TrimRight(Directory(location), "/"), fallback,
+		func(dir string) ([]string, error) { return filesIn(ctx, dir) },
+		func(dir string) (*checkpoint.Metadata, error) {
+			s, err := Read(ctx, dir)
+			if err != nil {
+				return nil, err
+			}
+			names, err := filesIn(ctx, dir)
+			if err != nil {
+				return nil, err
+			}
+			stored[dir] = s
+			return s.Metadata, s.Metadata.CheckFiles(names)
+		})
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", location, err)
+	}
+	return stored[choice.Dir], choice.Skipped, nil
+}
+
+func filesIn(ctx context.Context, dir string) ([]string, error) {
+	files, err := storage.OpenExisting(cmp.Or(dir, "."))
+	if err != nil {
+		return nil, err
+	}
+	infos, err := files.List(ctx, "")
+	names := make([]string, len(infos))
+	for i, info := range infos {
+		names[i] = info.Path
+	}
+	return names, err
 }

@@ -140,6 +140,14 @@ func (b below) ReadFile(ctx context.Context, name string, limit int64) ([]byte, 
 	return b.memory.ReadFile(ctx, b.root+"/"+name, limit)
 }
 
+func (b below) Files(ctx context.Context, dir string) ([]string, error) {
+	names, err := b.memory.Files(ctx, strings.TrimSuffix(b.root+"/"+dir, "/"))
+	for i := range names {
+		names[i] = strings.TrimPrefix(names[i], b.root+"/")
+	}
+	return names, err
+}
+
 func (b below) CreateFile(ctx context.Context, name string, data []byte) error {
 	return b.memory.CreateFile(ctx, b.root+"/"+name, data)
 }

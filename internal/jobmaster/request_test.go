@@ -284,10 +284,13 @@ func TestRestorePath_ThatCannotBeUsed_IsRefusedAtSubmission(t *testing.T) {
 		c.elsewhere.files["/s/flipped/_metadata"] = flipped
 		c.elsewhere.files["/s/short/_metadata"] = good[:20]
 		c.elsewhere.files["/s/foreign/_metadata"] = foreign
+		for _, name := range md.Files() {
+			c.elsewhere.files["/s/foreign/"+name] = nil
+		}
 		c.elsewhere.files["/s/empty/other"] = nil
 		for path, words := range map[string]string{
-			"/s/flipped": "checksum mismatch", "/s/short/": "truncated", "/s/foreign": "operator gone", "/s/empty": "no such file",
-			"/s/none": "no such directory", "job-1/chk-9": "no such file", "file:///chk/job-1/chk-9/": "no such file",
+			"/s/flipped": "checksum mismatch", "/s/short/": "truncated", "/s/foreign": "operator gone", "/s/empty": "no completed checkpoint",
+			"/s/none": "no such directory", "job-1/chk-9": "no completed checkpoint", "file:///chk/job-1/chk-9/": "no completed checkpoint",
 		} {
 			_, err := c.m.Submit(t.Context(), gateway.Submission{JobName: "flights", RestorePath: path})
 			want(t, err, gateway.InvalidArgument, gateway.ReasonBadCheckpoint, "cannot start from "+path, words)

@@ -2,7 +2,6 @@ package jobmaster
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,7 +9,6 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/weirstream/weir/internal/checkpoint"
 	"github.com/weirstream/weir/internal/gateway"
 	"github.com/weirstream/weir/internal/job"
 )
@@ -24,15 +22,18 @@ func (m *JobMaster) Submit(ctx context.Context, r gateway.Submission) (job.ID, e
 	if err != nil {
 		return "", err
 	}
-	restored, err := m.readRestorePath(ctx, r.RestorePath, graph)
+	from, err := m.readOrigin(ctx, r, graph)
 	if err != nil {
 		return "", err
 	}
 	l := newJobLoop(&m.cfg, m.registry, spec{
 		id: m.cfg.NewID(), order: m.nextOrder(), name: r.JobName, params: r.Params, options: effective(r.Options),
-		graph: graph, submitted: time.Now(), restored: restored,
+		graph: graph, submitted: time.Now(), restored: from.completed,
 	})
 	l.log.Info("job submitted", zap.String("name", r.JobName), zap.Any("params", r.Params), zap.String("restore", r.RestorePath))
+	for _, r := range from.remarks {
+		l.note(r)
+	}
 	if err := m.start(ctx, l); err != nil {
 		return "", err
 	}
@@ -138,51 +139,4 @@ func checkOptions(o job.Options) error {
 
 func knownStrategy(s job.Strategy) bool {
 	return slices.Contains([]job.Strategy{"", job.ExponentialDelay, job.FixedDelay, job.FailureRate, job.NoRestart}, s)
-}
-
-// readRestorePath reads the checkpoint that a job is to start from, and sees whether the job can take over its state. A path below the
-// checkpoint directory is kept relative to it, so that it means the same in every process.
-func (m *JobMaster) readRestorePath(ctx context.Context, given string, g *job.Graph) (*checkpoint.Completed, error) {
-	if given == "" {
-		return nil, nil
-	}
-	dir := strings.TrimSuffix(strings.TrimRight(given, "/"), "/"+checkpoint.MetadataFile)
-	if inside, ok := relativeTo(m.cfg.CheckpointDir, dir); ok {
-		dir = inside
-	}
-	bad := func(err error) error {
-		code := gateway.InvalidArgument
-		if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-			code = gateway.Unavailable
-		}
-		return &gateway.Error{
-			Code: code, Reason: gateway.ReasonBadCheckpoint, Message: fmt.Sprintf("cannot start from %s: %v", given, err),
-			Remedy: "weir checkpoint list shows the paths of checkpoints; start from another one, or from none",
-		}
-	}
-	ctx, cancel := context.WithTimeout(ctx, storageTimeout)
-	defer cancel()
-	data, err := m.readMetadata(ctx, dir)
-	if err != nil {
-		return nil, bad(err)
-	}
-	md, err := checkpoint.DecodeMetadata(data)
-	if err != nil {
-		return nil, bad(fmt.Errorf("%s: %w", checkpoint.MetadataFile, err))
-	}
-	if _, err := checkpoint.Assign(md, g); err != nil {
-		return nil, bad(err)
-	}
-	return &checkpoint.Completed{Dir: dir, Metadata: md}, nil
-}
-
-func (m *JobMaster) readMetadata(ctx context.Context, dir string) ([]byte, error) {
-	if !isLocation(dir) {
-		return m.cfg.Storage.ReadFile(ctx, dir+"/"+checkpoint.MetadataFile, checkpoint.MaxMetadataBytes)
-	}
-	s, err := m.cfg.OpenStorage(dir, true)
-	if err != nil {
-		return nil, err
-	}
-	return s.ReadFile(ctx, checkpoint.MetadataFile, checkpoint.MaxMetadataBytes)
 }

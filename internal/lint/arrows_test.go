@@ -50,7 +50,8 @@ var arrows = map[string][]string{
 	},
 	"internal/inspect": {"internal/job", "internal/checkpoint", "internal/storage"},
 	"internal/cli": {
-		"internal/job", "internal/checkpoint", "internal/gateway", "internal/rpc", "internal/node", "internal/inspect", "internal/storage", "stream",
+		"internal/job", "internal/checkpoint", "internal/gateway", "internal/rpc", "internal/node", "internal/inspect", "internal/plan",
+		"internal/storage", "stream",
 	},
 	"internal/lint": {},
 

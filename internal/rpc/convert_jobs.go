@@ -13,12 +13,16 @@ import (
 // Statuses are shown to people, by builds that may be older than the one that made them: their decoders take what they do not know as UNKNOWN.
 
 func encodeSubmission(r gateway.Submission) *pb.SubmitJobRequest {
-	return &pb.SubmitJobRequest{JobName: r.JobName, Params: r.Params, Options: encodeOptions(r.Options), RestorePath: r.RestorePath}
+	return &pb.SubmitJobRequest{
+		JobName: r.JobName, Params: r.Params, Options: encodeOptions(r.Options), RestorePath: r.RestorePath,
+		AllowNonRestoredState: r.AllowNonRestored, Fallback: r.Fallback,
+	}
 }
 
 func decodeSubmission(p *pb.SubmitJobRequest) (gateway.Submission, error) {
 	r := gateway.Submission{
 		JobName: p.GetJobName(), Params: p.GetParams(), Options: decodeOptions(p.GetOptions()), RestorePath: p.GetRestorePath(),
+		AllowNonRestored: p.GetAllowNonRestoredState(), Fallback: p.GetFallback(),
 	}
 	if r.JobName == "" {
 		return r, errors.New("no job name")

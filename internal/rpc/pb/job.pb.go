@@ -82,7 +82,12 @@ type SubmitJobRequest struct {
 	Params  map[string]string      `protobuf:"bytes,2,rep,name=params,proto3" json:"params,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	Options *JobOptions            `protobuf:"bytes,3,opt,name=options,proto3" json:"options,omitempty"`
 	// Directory of a checkpoint or savepoint to start from.
-	RestorePath   string `protobuf:"bytes,4,opt,name=restore_path,json=restorePath,proto3" json:"restore_path,omitempty"`
+	// Or of a job's checkpoints: its newest completed one.
+	RestorePath string `protobuf:"bytes,4,opt,name=restore_path,json=restorePath,proto3" json:"restore_path,omitempty"`
+	// State of operators that the job does not have is dropped; without it the start is refused.
+	AllowNonRestoredState bool `protobuf:"varint,5,opt,name=allow_non_restored_state,json=allowNonRestoredState,proto3" json:"allow_non_restored_state,omitempty"`
+	// When the checkpoint cannot be read, the next older one of its job is taken.
+	Fallback      bool `protobuf:"varint,6,opt,name=fallback,proto3" json:"fallback,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -143,6 +148,20 @@ func (x *SubmitJobRequest) GetRestorePath() string {
 		return x.RestorePath
 	}
 	return ""
+}
+
+func (x *SubmitJobRequest) GetAllowNonRestoredState() bool {
+	if x != nil {
+		return x.AllowNonRestoredState
+	}
+	return false
+}
+
+func (x *SubmitJobRequest) GetFallback() bool {
+	if x != nil {
+		return x.Fallback
+	}
+	return false
 }
 
 type SubmitJobResponse struct {
@@ -1717,12 +1736,14 @@ var File_weir_v1_job_proto protoreflect.FileDescriptor
 
 const file_weir_v1_job_proto_rawDesc = "" +
 	"\n" +
-	"\x11weir/v1/job.proto\x12\aweir.v1\x1a\x18weir/v1/checkpoint.proto\x1a\x14weir/v1/common.proto\"\xf9\x01\n" +
+	"\x11weir/v1/job.proto\x12\aweir.v1\x1a\x18weir/v1/checkpoint.proto\x1a\x14weir/v1/common.proto\"\xce\x02\n" +
 	"\x10SubmitJobRequest\x12\x19\n" +
 	"\bjob_name\x18\x01 \x01(\tR\ajobName\x12=\n" +
 	"\x06params\x18\x02 \x03(\v2%.weir.v1.SubmitJobRequest.ParamsEntryR\x06params\x12-\n" +
 	"\aoptions\x18\x03 \x01(\v2\x13.weir.v1.JobOptionsR\aoptions\x12!\n" +
-	"\frestore_path\x18\x04 \x01(\tR\vrestorePath\x1a9\n" +
+	"\frestore_path\x18\x04 \x01(\tR\vrestorePath\x127\n" +
+	"\x18allow_non_restored_state\x18\x05 \x01(\bR\x15allowNonRestoredState\x12\x1a\n" +
+	"\bfallback\x18\x06 \x01(\bR\bfallback\x1a9\n" +
 	"\vParamsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"*\n" +
