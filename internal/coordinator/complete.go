@@ -21,8 +21,10 @@ func (c *Core) metadataWritten(ev MetadataWritten) {
 	switch {
 	case p == nil || p.phase != finalizing:
 		c.stale++
-	case ev.Err != "":
-		c.abort(p, failure{reason: checkpoint.FinalizeFailure, message: "write the checkpoint metadata: " + ev.Err})
+	case ev.Outcome != Written:
+		c.abort(p, failure{
+			reason: checkpoint.FinalizeFailure, message: "write the checkpoint metadata: " + ev.Err, uncertain: ev.Outcome != NotWritten && !p.outdated,
+		})
 	case p.outdated && !p.savepoint():
 		c.abort(p, failure{reason: checkpoint.Suspended, message: "the tasks were restored from an older checkpoint before this one was durable"})
 	case c.doomed && !p.savepoint():
@@ -61,6 +63,7 @@ func (c *Core) complete(p *pending) {
 	for _, old := range subsumed {
 		c.discard(old.Metadata.ID, old.Dir)
 	}
+	c.subsumeDoubts(p.id)
 }
 
 // cleaning is the storage work that nobody waits for.
@@ -87,6 +90,7 @@ func (c *Core) discarded(ev Discarded) {
 	if ev.Err == "" {
 		c.stats.discarded(ev.ID)
 	}
+	c.doubtDeleted(ev)
 }
 
 // Deleting is the number of checkpoints whose deletion has not been answered; a process that ends waits for them.

@@ -116,6 +116,7 @@ func (c *Core) handle(ev Event) {
 // tick does everything whose time has come. Expiry comes first, so that a slot is free for what is triggered next.
 func (c *Core) tick() {
 	c.expire()
+	c.retryDoubts()
 	if c.exec == nil {
 		return
 	}
@@ -136,6 +137,9 @@ func (c *Core) Deadline() (time.Time, bool) {
 		if p.phase != finalizing {
 			earlier(p.expires)
 		}
+	}
+	for _, d := range c.store.doubts {
+		earlier(d.retryAt)
 	}
 	if e := c.exec; e != nil {
 		earlier(e.timer)

@@ -243,6 +243,8 @@ func TestStrings_AreOneLineWithoutStateBytes(t *testing.T) {
 		{TasksStopped{Reason: checkpoint.Suspended}, "TasksStopped reason=SUSPENDED"},
 		{LocationReady{ID: 1, Err: "x y"}, `LocationReady 1 error="x y"`},
 		{MetadataWritten{ID: 1}, "MetadataWritten 1"},
+		{MetadataWritten{ID: 1, Outcome: NotWritten, Err: "x"}, `MetadataWritten 1 not written error="x"`},
+		{MetadataWritten{ID: 1, Outcome: Uncertain, Err: "x"}, `MetadataWritten 1 uncertain error="x"`},
 		{Discarded{ID: 1, Err: "x"}, `Discarded 1 error="x"`},
 		{NotifyConfirmed{Attempt: a, ID: 1}, "NotifyConfirmed 1 src[0]#1"},
 		{Closed{DeleteAll: true}, "Closed delete=true"},

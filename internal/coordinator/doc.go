@@ -26,8 +26,8 @@
 //	LocationReady           SendTrigger to the sources; Discard if the checkpoint is over; Aborted if it failed
 //	Ack                     AckReply; after the last one WriteMetadata
 //	Decline, TriggerFailed  Aborted, SendNotifyAborted, Discard, Reply, FailJob when too many failed in a row
-//	MetadataWritten         Completed, Reply, SendNotifyComplete, Discard of subsumed ones; or as Decline
-//	TasksStopped            Aborted, Discard, Reply for all but FINALIZING ones
+//	MetadataWritten         Completed, Reply, SendNotifyComplete, Discard of subsumed ones; or as Decline, without Discard when uncertain
+//	TasksStopped            Aborted, Discard, Reply for all but FINALIZING ones; Discard of uncertain ones
 //	NotifyConfirmed         none; that task is not told again
 //	Discarded               InitLocation when it was deletions that were waited for
 //	Closed                  as TasksStopped; Discard of retained ones if asked

@@ -81,9 +81,21 @@ type Decline struct {
 
 // MetadataWritten answers WriteMetadata.
 type MetadataWritten struct {
-	ID  checkpoint.ID
-	Err string
+	ID      checkpoint.ID
+	Outcome WriteOutcome
+	Err     string // why not, or why it is not known
 }
+
+// WriteOutcome is what has become of a write.
+type WriteOutcome int
+
+// The outcomes. The loop says Uncertain only when it has asked the storage and got no answer: the checkpoint may be durable then, so its files
+// are kept, and no older one is restored from before it is deleted.
+const (
+	Written WriteOutcome = iota
+	NotWritten
+	Uncertain
+)
 
 // Discarded answers Discard.
 type Discarded struct {

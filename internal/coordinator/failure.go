@@ -13,6 +13,8 @@ type failure struct {
 	reason  checkpoint.Reason
 	message string
 	byTask  bool // a task said so
+	// uncertain: its metadata may be durable all the same.
+	uncertain bool
 }
 
 // failures is what is remembered of aborted checkpoints.
@@ -41,7 +43,9 @@ func known(r checkpoint.Reason) bool {
 // abort ends a pending checkpoint. It is the only way out of Core.pending but complete.
 func (c *Core) abort(p *pending, f failure) {
 	c.forget(p)
-	c.failures.aborted.add(p.id)
+	if !f.uncertain { // else its tasks must not delete their files when they repeat an ack
+		c.failures.aborted.add(p.id)
+	}
 	p.stats.Reason, p.stats.Failure = f.reason, f.message
 	duration := c.stats.end(p.stats, StateAborted, c.now)
 	running := c.exec != nil && c.exec == p.exec
@@ -50,9 +54,12 @@ func (c *Core) abort(p *pending, f failure) {
 	if running && p.phase != locating {
 		c.emit(SendNotifyAborted{ID: p.id, LatestCompleted: c.store.latestID(), Attempts: p.exec.all})
 	}
-	if p.phase == locating {
+	switch {
+	case p.phase == locating:
 		c.cleaning.locating.add(p.id)
-	} else {
+	case f.uncertain:
+		c.doubt(p)
+	default:
 		c.discard(p.id, p.dir)
 	}
 	if p.request.origin == user {

@@ -14,6 +14,7 @@ type store struct {
 	// borrowed is a restored savepoint or a checkpoint of another job: used until there is one of our own, never deleted.
 	borrowed *checkpoint.Completed
 	retained []*checkpoint.Completed // our own, ascending by id
+	doubts   []*doubt                // aborted ones that may be durable, ascending by id
 	lastDone time.Time               // of anything, savepoints included; min pause runs from here
 }
 
@@ -63,8 +64,8 @@ func (c *Core) Latest() *checkpoint.Completed { return c.store.latest() }
 // Retained lists the job's own completed checkpoints that are kept, newest last.
 func (c *Core) Retained() []*checkpoint.Completed { return slices.Clone(c.store.retained) }
 
-// Settled reports that no checkpoint is FINALIZING. The loop waits for it before it restores: the metadata that is being written may
-// be durable already, and then it, not Latest, is what the tasks must start from.
+// Settled reports that no checkpoint is FINALIZING, and that none whose outcome nobody knows is still to be deleted. The loop waits for it
+// before it restores: metadata that is being written may be durable already, and then it, not Latest, is what the tasks must start from.
 func (c *Core) Settled() bool {
-	return !slices.ContainsFunc(c.pending, func(p *pending) bool { return p.phase == finalizing })
+	return len(c.store.doubts) == 0 && !slices.ContainsFunc(c.pending, func(p *pending) bool { return p.phase == finalizing })
 }

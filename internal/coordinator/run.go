@@ -49,6 +49,7 @@ func (c *Core) stop(reason checkpoint.Reason, message string) {
 	c.exec = nil
 	c.abortAll(reason, message)
 	c.refuseAll(reason, message)
+	c.deleteDoubts()
 }
 
 // close ends the coordinator. What is FINALIZING is decided when its write answers; everything else is over now.
@@ -58,6 +59,7 @@ func (c *Core) close(ev Closed) {
 		return
 	}
 	c.closed, c.doomed = true, ev.DeleteAll
+	c.closeDoubts()
 	c.stop(checkpoint.Shutdown, "the job has ended")
 	if c.doomed {
 		for _, old := range c.store.clear() {

@@ -58,7 +58,8 @@ func (e Decline) String() string {
 
 // String is one line.
 func (e MetadataWritten) String() string {
-	return line(fmt.Sprintf("MetadataWritten %d", e.ID), "error=", quote(e.Err))
+	outcome := map[WriteOutcome]string{NotWritten: " not written", Uncertain: " uncertain"}[e.Outcome]
+	return line(fmt.Sprintf("MetadataWritten %d%s", e.ID, outcome), "error=", quote(e.Err))
 }
 
 // String is one line.

@@ -21,7 +21,7 @@ import (
 //	running [attempt=1] [random=0]      stop [REASON]          tick +DURATION (time passes, then a Tick)   wait +DURATION (no Tick)
 //	trigger [savepoint=DIR]             final                  location ID [dir=DIR] [error=TEXT]
 //	ack TASK ID [epoch=1] [bytes=100]   ack-all ID [attempt=1] decline TASK ID [REASON] [epoch=1]          trigger-failed TASK ID
-//	written ID [error=TEXT]             discarded ID [error=TEXT]
+//	written ID [error=TEXT [uncertain]] discarded ID [error=TEXT]
 //	confirm TASK ID                     confirm-all ID [attempt=1]                                         close [delete]
 //	state                               history                metadata (of the latest completed checkpoint)
 func TestTranscripts(t *testing.T) {
@@ -187,7 +187,14 @@ func answer(t *testing.T, d *datadriven.TestData) Event {
 		}
 		return LocationReady{ID: n, Dir: value(d, "dir", fmt.Sprintf("/cp/chk-%d", n))}
 	case "written":
-		return MetadataWritten{ID: n, Err: text}
+		outcome := Written
+		if text != "" {
+			outcome = NotWritten
+		}
+		if word(d, 1) == "uncertain" {
+			outcome = Uncertain
+		}
+		return MetadataWritten{ID: n, Outcome: outcome, Err: text}
 	}
 	return Discarded{ID: n, Err: text}
 }

@@ -100,8 +100,19 @@ func (l *jobLoop) writeMetadata(ctx context.Context, e coordinator.WriteMetadata
 				return s.CreateFile(ctx, dir+"/"+checkpoint.MetadataFile, data)
 			})
 		}
-		return coordinator.MetadataWritten{ID: e.ID, Err: text(err)}
+		return coordinator.MetadataWritten{ID: e.ID, Outcome: outcomeOf(err), Err: text(err)}
 	})
+}
+
+// outcomeOf tells the three cases apart that matter to the files of a checkpoint: see ErrUncertain.
+func outcomeOf(err error) coordinator.WriteOutcome {
+	switch {
+	case err == nil:
+		return coordinator.Written
+	case errors.Is(err, ErrUncertain):
+		return coordinator.Uncertain
+	}
+	return coordinator.NotWritten
 }
 
 // inDir calls f with the storage of a checkpoint's directory: the job master's own, or the one that a savepoint was asked for.

@@ -2,6 +2,7 @@ package jobmaster
 
 import (
 	"context"
+	"errors"
 	"io"
 	"time"
 
@@ -59,13 +60,17 @@ type Config struct {
 	Random func() float64
 }
 
+// ErrUncertain is in the error of Storage.CreateFile when nobody knows whether the file was written.
+var ErrUncertain = errors.New("it may have been written all the same")
+
 // Storage is what the job master needs of the place where checkpoints are. Names are slash-separated and relative to its root.
 type Storage interface {
 	// MkdirAll makes a directory with its parents.
 	MkdirAll(ctx context.Context, dir string) error
 	// ReadFile returns the content of a file of at most limit bytes.
 	ReadFile(ctx context.Context, name string, limit int64) ([]byte, error)
-	// CreateFile publishes a whole file in one durable step; it is an error if there is one.
+	// CreateFile publishes a whole file in one durable step; it is an error if there is another. ErrUncertain is in the error when the file may
+	// be there all the same, and could not be asked for; with any other error it is not.
 	CreateFile(ctx context.Context, name string, data []byte) error
 	// Files lists the names of all files below dir, at any depth.
 	Files(ctx context.Context, dir string) ([]string, error)

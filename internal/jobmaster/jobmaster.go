@@ -196,10 +196,11 @@ func (m *JobMaster) AcknowledgeCheckpoint(ctx context.Context, r gateway.Ack) (c
 	return v, err
 }
 
-// lateVerdict answers an ack for a job that has ended. Nothing is deleted on a guess.
+// lateVerdict answers an ack for a job that has ended. Nothing is deleted on a guess: the metadata of a checkpoint that ended while it was
+// written may be durable.
 func lateVerdict(checkpoints []coordinator.Stats, id checkpoint.ID) checkpoint.Verdict {
 	for _, s := range checkpoints {
-		if s.ID == id && s.State == coordinator.StateAborted {
+		if s.ID == id && s.State == coordinator.StateAborted && s.Reason != checkpoint.FinalizeFailure {
 			return checkpoint.TooLate
 		}
 	}

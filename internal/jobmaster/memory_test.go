@@ -9,9 +9,11 @@ import (
 	"sync"
 )
 
-// memory is a storage. before runs ahead of each operation, without the lock.
+// memory is a storage. before runs ahead of each operation, after behind one that was done; both without the lock, and their errors are the
+// caller's.
 type memory struct {
 	before func(op, name string) error
+	after  func(op, name string) error
 	mu     sync.Mutex
 	files  map[string][]byte
 	dirs   map[string]bool
@@ -29,8 +31,12 @@ func (s *memory) do(ctx context.Context, op, name string, f func() error) error 
 		return err
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	return f()
+	err := f()
+	s.mu.Unlock()
+	if err == nil && s.after != nil {
+		err = s.after(op, name)
+	}
+	return err
 }
 
 func (s *memory) hasDir(dir string) bool {

@@ -38,7 +38,7 @@ func (l *jobLoop) detail() string {
 	detail, failure := l.sched.Detail(), l.sched.Failure().String()
 	switch state := l.sched.State(); {
 	case l.running.deploying != nil:
-		return "waits for a checkpoint that is being written"
+		return "waits for a checkpoint that is being written or whose fate is not known"
 	case state == job.Restarting || state == job.Failing || state == job.Failed:
 		if detail == "" || failure == "" {
 			return detail + failure

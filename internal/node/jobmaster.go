@@ -139,8 +139,19 @@ func openMasterStorage(location string, mustExist bool) (jobmaster.Storage, erro
 }
 
 func (s masterStorage) CreateFile(ctx context.Context, name string, data []byte) error {
-	return s.WriteFile(ctx, name, data, storage.CreateOnly)
+	err := storage.Publish(ctx, s.Storage, name, data)
+	if errors.Is(err, storage.ErrUncertain) {
+		return uncertain{err}
+	}
+	return err
 }
+
+// uncertain says storage.ErrUncertain in the words of the job master.
+type uncertain struct{ error }
+
+func (e uncertain) Is(target error) bool { return target == jobmaster.ErrUncertain }
+
+func (e uncertain) Unwrap() error { return e.error }
 
 func (s masterStorage) DiscardCheckpoint(ctx context.Context, dir string) error {
 	return storage.DiscardCheckpoint(ctx, s.Storage, dir)

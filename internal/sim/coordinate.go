@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -37,9 +38,9 @@ func (m *master) coordinate(e coordinator.Effect) {
 		m.storage("write metadata", stall, func(ctx context.Context) coordinator.Event {
 			data, err := checkpoint.EncodeMetadata(e.Metadata)
 			if err == nil {
-				err = m.s.store.WriteFile(ctx, e.Dir+"/"+checkpoint.MetadataFile, data, storage.CreateOnly)
+				err = storage.Publish(ctx, m.s.store, e.Dir+"/"+checkpoint.MetadataFile, data)
 			}
-			return coordinator.MetadataWritten{ID: e.ID, Err: text(err)}
+			return coordinator.MetadataWritten{ID: e.ID, Outcome: outcomeOf(err), Err: text(err)}
 		})
 	case coordinator.SendNotifyComplete:
 		m.notifyComplete(e)
@@ -195,6 +196,16 @@ func (m *master) believes(r taskReport) bool {
 	seen := m.running.failing[r.attempt]
 	m.running.failing[r.attempt] = true
 	return seen
+}
+
+func outcomeOf(err error) coordinator.WriteOutcome {
+	switch {
+	case err == nil:
+		return coordinator.Written
+	case errors.Is(err, storage.ErrUncertain):
+		return coordinator.Uncertain
+	}
+	return coordinator.NotWritten
 }
 
 func text(err error) string {

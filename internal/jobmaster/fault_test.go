@@ -1,0 +1,112 @@
+package jobmaster
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weirstream/weir/internal/checkpoint"
+	"github.com/weirstream/weir/internal/gateway"
+	"github.com/weirstream/weir/internal/job"
+)
+
+// Tests named TestFault_Bn_ are those of the table in docs/faults.md.
+
+// uncertainMetadata writes the metadata of a checkpoint and then says that nobody knows.
+func uncertainMetadata(c *cluster, id checkpoint.ID) {
+	c.storage.after = func(op, name string) error {
+		if op == "create" && strings.HasSuffix(name, fmt.Sprintf("/chk-%d/%s", id, checkpoint.MetadataFile)) {
+			return fmt.Errorf("connection lost: %w", ErrUncertain)
+		}
+		return nil
+	}
+}
+
+func hasMetadata(c *cluster, id job.ID, n checkpoint.ID) bool {
+	return slices.Contains(c.storage.content(), checkpoint.Dir(id, n)+"/"+checkpoint.MetadataFile)
+}
+
+func statusOf(t *testing.T, c *cluster, id job.ID, n checkpoint.ID) gateway.CheckpointStatus {
+	t.Helper()
+	list, err := c.m.Checkpoints(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range list {
+		if s.ID == n {
+			return s
+		}
+	}
+	t.Fatalf("no checkpoint %d in %+v", n, list)
+	return gateway.CheckpointStatus{}
+}
+
+// The pointer was written and the answer lost: no file of the checkpoint may be deleted while a restore could find it.
+func TestFault_B93_MetadataWrittenAndAnswerLost_FilesStayUntilANewerOneCompletes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		defer c.close()
+		uncertainMetadata(c, 2)
+		a := c.start("a", 2, script{})
+		id := c.submit(2, func(s *gateway.Submission) { s.Options.Checkpoint.TolerableFailures = 3 })
+		time.Sleep(1500 * time.Millisecond)
+		synctest.Wait()
+		if s := statusOf(t, c, id, 2); s.State != gateway.CheckpointAborted || !strings.Contains(s.Failure, "FINALIZE_FAILURE") {
+			t.Fatalf("checkpoint 2: %+v, want it reported as a failure", s)
+		}
+		if !hasMetadata(c, id, 2) {
+			t.Fatal("the files of a checkpoint that may be durable were deleted")
+		}
+		if v, err := c.m.AcknowledgeCheckpoint(t.Context(), ackOf(a.attempts()[0], 2)); v != checkpoint.Duplicate || err != nil {
+			t.Errorf("a repeated ack is answered %s, %v: its sender would delete a file that the metadata refers to", v, err)
+		}
+		if s := c.status(id); s.Failed != 1 {
+			t.Errorf("%d failures counted", s.Failed)
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if s := c.expect(id, job.Running); s.Last == nil || s.Last.ID != 3 || s.Restarts != 0 || hasMetadata(c, id, 2) {
+			t.Errorf("after checkpoint 3: last %+v, %d restarts, files of 2 are there: %t", s.Last, s.Restarts, hasMetadata(c, id, 2))
+		}
+	})
+}
+
+// The same, and the job restarts: it must not run on from an older checkpoint while the newer one could be found by the next leader.
+func TestFault_B93_RestartWithAnUncertainCheckpoint_DeletesItFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		defer c.close()
+		uncertainMetadata(c, 2)
+		a, b := c.start("a", 2, script{}), c.start("b", 2, script{})
+		id := c.submit(2, func(s *gateway.Submission) { s.Options.Checkpoint.TolerableFailures = 3 })
+		time.Sleep(1500 * time.Millisecond)
+		synctest.Wait()
+		broken := true
+		c.storage.before = func(op, name string) error {
+			if op == "discard" && strings.HasSuffix(name, "/chk-2") && broken {
+				return errors.New("read-only file system")
+			}
+			return nil
+		}
+		b.disconnect()
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		if _, n := a.lastDeployment(); n != 1 {
+			t.Fatal("the job was deployed from an older checkpoint while the newer one is still there")
+		}
+		if s := c.status(id); !strings.Contains(s.Detail, "whose fate is not known") {
+			t.Errorf("detail %q does not say what the job waits for", s.Detail)
+		}
+		broken = false
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		d, n := a.lastDeployment()
+		if n != 2 || d.Tasks[0].Restore == nil || d.Tasks[0].Restore.Checkpoint != 1 || hasMetadata(c, id, 2) {
+			t.Errorf("%d deployments, the last restores %+v; files of 2 are there: %t", n, d.Tasks[0].Restore, hasMetadata(c, id, 2))
+		}
+	})
+}
