@@ -114,4 +114,6 @@ type Metadata struct {
 type Completed struct {
 	Dir      string // the directory that holds _metadata, as a storage path
 	Metadata *Metadata
+	// Claimed: the job that was started from it owns it, and deletes it when newer ones have taken its place.
+	Claimed bool
 }

@@ -16,6 +16,7 @@ type submission struct {
 	from     string
 	allow    bool
 	fallback bool
+	claim    bool
 	options  job.Options
 	restart  choice
 }
@@ -30,6 +31,7 @@ func (s *submission) add(cmd *cobra.Command) {
 	f.StringVar(&s.from, "from", "", "start from the checkpoint or savepoint in the directory `PATH`, or from the newest one of the job whose directory it is")
 	f.BoolVar(&s.allow, "allow-non-restored-state", false, "drop the state of operators that the job does not have")
 	f.BoolVar(&s.fallback, "fallback", false, "when the checkpoint cannot be read, start from the next older one of its job")
+	f.BoolVar(&s.claim, "claim", false, "give what --from names to the job, which deletes it when newer checkpoints have taken its place")
 	f.IntVar(&o.Parallelism, "parallelism", 0, "subtasks of each operator that does not choose itself (default: the job's choice, or 1)")
 	f.IntVar(&o.MaxParallelism, "max-parallelism", o.MaxParallelism, "number of key groups, the limit of the parallelism that the state can be restored at")
 
@@ -91,11 +93,11 @@ func (s *submission) read(cmd *cobra.Command, name string) (gateway.Submission, 
 	if r.Jitter == 0 {
 		r.Jitter = noJitter
 	}
-	if s.from == "" && (s.allow || s.fallback) {
-		return gateway.Submission{}, usagef("--allow-non-restored-state and --fallback are about a checkpoint: name it with --from")
+	if s.from == "" && (s.allow || s.fallback || s.claim) {
+		return gateway.Submission{}, usagef("--allow-non-restored-state, --fallback and --claim are about a checkpoint: name it with --from")
 	}
 	return gateway.Submission{
-		JobName: name, Params: params, Options: o, RestorePath: s.from, AllowNonRestored: s.allow, Fallback: s.fallback,
+		JobName: name, Params: params, Options: o, RestorePath: s.from, AllowNonRestored: s.allow, Fallback: s.fallback, Claim: s.claim,
 	}, nil
 }
 

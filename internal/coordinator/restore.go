@@ -11,7 +11,8 @@ import (
 
 // store holds the completed checkpoints that a restore may use.
 type store struct {
-	// borrowed is a restored savepoint or a checkpoint of another job: used until there is one of our own, never deleted.
+	// borrowed is a restored savepoint or a checkpoint of another job: used until there is one of our own, never deleted unless it is claimed.
+	// A claimed one counts as the oldest of the retained ones until it falls out.
 	borrowed *checkpoint.Completed
 	retained []*checkpoint.Completed // our own, ascending by id
 	doubts   []*doubt                // aborted ones that may be durable, ascending by id
@@ -31,16 +32,30 @@ func (s *store) add(done *checkpoint.Completed, keep int) []*checkpoint.Complete
 		return cmp.Compare(a.Metadata.ID, b.Metadata.ID)
 	})
 	s.retained = slices.Insert(s.retained, at, done)
+	var subsumed []*checkpoint.Completed
+	if len(s.retained) >= max(keep, 1) {
+		subsumed = s.takeClaimed()
+	}
 	drop := max(len(s.retained)-max(keep, 1), 0)
-	subsumed := slices.Clone(s.retained[:drop])
+	subsumed = append(subsumed, s.retained[:drop]...)
 	s.retained = slices.Delete(s.retained, 0, drop)
 	return subsumed
 }
 
 func (s *store) clear() []*checkpoint.Completed {
-	all := s.retained
+	all := append(s.takeClaimed(), s.retained...)
 	s.retained = nil
 	return all
+}
+
+// takeClaimed takes the checkpoint out that the job was started from, if the job owns it.
+func (s *store) takeClaimed() []*checkpoint.Completed {
+	if s.borrowed == nil || !s.borrowed.Claimed {
+		return nil
+	}
+	claimed := s.borrowed
+	s.borrowed = nil
+	return []*checkpoint.Completed{claimed}
 }
 
 func (s *store) latest() *checkpoint.Completed {

@@ -36,6 +36,7 @@ type Submission struct {
 
 	AllowNonRestored bool // state of operators that the job does not have is dropped; without it the start is refused
 	Fallback         bool // when the checkpoint cannot be read, the next older one of its job is taken
+	Claim            bool // the job owns what it starts from, and deletes it when newer checkpoints have taken its place
 }
 
 // CheckpointResult is a completed checkpoint.

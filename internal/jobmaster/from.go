@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/weirstream/weir/internal/checkpoint"
+	"github.com/weirstream/weir/internal/coordinator"
 	"github.com/weirstream/weir/internal/gateway"
 	"github.com/weirstream/weir/internal/job"
 )
@@ -46,7 +47,10 @@ func (m *JobMaster) readOrigin(ctx context.Context, r gateway.Submission, g *job
 	if err != nil {
 		return origin{}, badOrigin(r.RestorePath, err)
 	}
-	out := origin{completed: &checkpoint.Completed{Dir: choice.Dir, Metadata: md}}
+	if user, used := m.userOf(choice.Dir); used && r.Claim {
+		return origin{}, badOrigin(r.RestorePath, fmt.Errorf("job %s uses it: cancel that job, or start without --claim", user))
+	}
+	out := origin{completed: &checkpoint.Completed{Dir: choice.Dir, Metadata: md, Claimed: r.Claim}}
 	for _, skipped := range choice.Skipped {
 		out.remarks = append(out.remarks, remark("WARNING: "+skipped.Error()))
 	}
@@ -113,4 +117,23 @@ func (m *JobMaster) storageOf(dir string) (s Storage, in string, err error) {
 	}
 	s, err = m.cfg.OpenStorage(dir, true)
 	return s, "", err
+}
+
+// userOf finds the job that would miss the checkpoint in dir: it may have to restore from it.
+func (m *JobMaster) userOf(dir string) (job.ID, bool) {
+	for _, l := range m.loops() {
+		v := l.board.read()
+		if v.status.State.Terminal() {
+			continue
+		}
+		if l.restored != nil && l.restored.Dir == dir && (l.restored.Claimed || v.status.Last == nil) {
+			return l.id, true
+		}
+		for _, s := range v.checkpoints {
+			if s.Dir == dir && s.State != coordinator.StateAborted && !s.Discarded && s.Kind == checkpoint.Checkpoint {
+				return l.id, true
+			}
+		}
+	}
+	return "", false
 }

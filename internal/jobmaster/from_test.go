@@ -145,3 +145,28 @@ func TestFault_B91_DroppedState_StaysDroppedAtEveryRestore(t *testing.T) {
 		}
 	})
 }
+
+func TestClaim_DeletesTheOriginMetadataFirstWhenItIsSubsumed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		defer c.close()
+		c.start("a", 4, script{})
+		dir := threeCheckpoints(t, c)
+		id := c.submit(1, func(s *gateway.Submission) {
+			s.RestorePath, s.Claim, s.Options.Checkpoint.Interval = dir+"/chk-2", true, -1
+		})
+		c.expect(id, job.Running)
+		if !c.storage.hasDir(dir + "/chk-2") {
+			t.Error("the origin is gone before there is another checkpoint")
+		}
+		_, err := c.m.Submit(t.Context(), gateway.Submission{JobName: "flights", RestorePath: dir + "/chk-2", Claim: true})
+		want(t, err, gateway.InvalidArgument, gateway.ReasonBadCheckpoint, "job "+string(id)+" uses it", "without --claim")
+		if _, err := c.m.TriggerCheckpoint(t.Context(), id, 0); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if c.storage.hasDir(dir+"/chk-2") || !c.storage.hasDir(dir+"/chk-1") || !c.storage.hasDir(dir+"/chk-3") {
+			t.Errorf("what was claimed must be gone, and nothing else: %v", c.storage.content())
+		}
+	})
+}

@@ -15,14 +15,14 @@ import (
 func encodeSubmission(r gateway.Submission) *pb.SubmitJobRequest {
 	return &pb.SubmitJobRequest{
 		JobName: r.JobName, Params: r.Params, Options: encodeOptions(r.Options), RestorePath: r.RestorePath,
-		AllowNonRestoredState: r.AllowNonRestored, Fallback: r.Fallback,
+		AllowNonRestoredState: r.AllowNonRestored, Fallback: r.Fallback, Claim: r.Claim,
 	}
 }
 
 func decodeSubmission(p *pb.SubmitJobRequest) (gateway.Submission, error) {
 	r := gateway.Submission{
 		JobName: p.GetJobName(), Params: p.GetParams(), Options: decodeOptions(p.GetOptions()), RestorePath: p.GetRestorePath(),
-		AllowNonRestored: p.GetAllowNonRestoredState(), Fallback: p.GetFallback(),
+		AllowNonRestored: p.GetAllowNonRestoredState(), Fallback: p.GetFallback(), Claim: p.GetClaim(),
 	}
 	if r.JobName == "" {
 		return r, errors.New("no job name")

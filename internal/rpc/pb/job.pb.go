@@ -87,7 +87,9 @@ type SubmitJobRequest struct {
 	// State of operators that the job does not have is dropped; without it the start is refused.
 	AllowNonRestoredState bool `protobuf:"varint,5,opt,name=allow_non_restored_state,json=allowNonRestoredState,proto3" json:"allow_non_restored_state,omitempty"`
 	// When the checkpoint cannot be read, the next older one of its job is taken.
-	Fallback      bool `protobuf:"varint,6,opt,name=fallback,proto3" json:"fallback,omitempty"`
+	Fallback bool `protobuf:"varint,6,opt,name=fallback,proto3" json:"fallback,omitempty"`
+	// The new job owns what it starts from, and deletes it when newer checkpoints have taken its place.
+	Claim         bool `protobuf:"varint,7,opt,name=claim,proto3" json:"claim,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -160,6 +162,13 @@ func (x *SubmitJobRequest) GetAllowNonRestoredState() bool {
 func (x *SubmitJobRequest) GetFallback() bool {
 	if x != nil {
 		return x.Fallback
+	}
+	return false
+}
+
+func (x *SubmitJobRequest) GetClaim() bool {
+	if x != nil {
+		return x.Claim
 	}
 	return false
 }
@@ -1736,14 +1745,15 @@ var File_weir_v1_job_proto protoreflect.FileDescriptor
 
 const file_weir_v1_job_proto_rawDesc = "" +
 	"\n" +
-	"\x11weir/v1/job.proto\x12\aweir.v1\x1a\x18weir/v1/checkpoint.proto\x1a\x14weir/v1/common.proto\"\xce\x02\n" +
+	"\x11weir/v1/job.proto\x12\aweir.v1\x1a\x18weir/v1/checkpoint.proto\x1a\x14weir/v1/common.proto\"\xe4\x02\n" +
 	"\x10SubmitJobRequest\x12\x19\n" +
 	"\bjob_name\x18\x01 \x01(\tR\ajobName\x12=\n" +
 	"\x06params\x18\x02 \x03(\v2%.weir.v1.SubmitJobRequest.ParamsEntryR\x06params\x12-\n" +
 	"\aoptions\x18\x03 \x01(\v2\x13.weir.v1.JobOptionsR\aoptions\x12!\n" +
 	"\frestore_path\x18\x04 \x01(\tR\vrestorePath\x127\n" +
 	"\x18allow_non_restored_state\x18\x05 \x01(\bR\x15allowNonRestoredState\x12\x1a\n" +
-	"\bfallback\x18\x06 \x01(\bR\bfallback\x1a9\n" +
+	"\bfallback\x18\x06 \x01(\bR\bfallback\x12\x14\n" +
+	"\x05claim\x18\a \x01(\bR\x05claim\x1a9\n" +
 	"\vParamsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"*\n" +
