@@ -22,6 +22,8 @@ func idOf(i int) checkpoint.ID { return checkpoint.ID(i) }
 func TestSnapshot_IsTakenBetweenTheRecordsBeforeAndBehindTheBarrier(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 2)
+		// The ack comes when the task has nothing left to do.
+		r.ops[0].items = stream.Items{Persist: func() error { time.Sleep(time.Millisecond); return nil }}
 		r.in.put(0, recordsOf("before"), barrierOf(1), recordsOf("behind"))
 		r.in.put(1, recordsOf("late"), barrierOf(1))
 		r.start()
