@@ -27,6 +27,7 @@ func jobMaster(p Process) *cobra.Command {
 	f.StringVar(&config.Listen, "listen", ":6123", "`[HOST]:PORT` to serve gRPC on")
 	f.StringVar(&config.CheckpointDir, "checkpoint-dir", "", "`DIRECTORY` for checkpoints, which every task executor must reach under the same name (required)")
 	f.StringVar(&config.SavepointDir, "savepoint-dir", "", "`DIRECTORY` for savepoints that are asked for without one")
+	f.StringVar(&config.DataDir, "data-dir", "", "`DIRECTORY` for the records of jobs: a job master that is started on it again goes on with them")
 	f.DurationVar(&config.HeartbeatInterval, "heartbeat-interval", 0, "time between heartbeats of a task executor (default 1s)")
 	f.DurationVar(&config.HeartbeatTimeout, "heartbeat-timeout", 0, "time after which a silent task executor is lost (default 10s)")
 	logs.add(cmd, "info")

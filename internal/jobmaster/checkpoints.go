@@ -21,7 +21,9 @@ var errTooManyCalls = errors.New("too many calls wait for the executor")
 func (l *jobLoop) coordinate(ctx context.Context, e coordinator.Effect) {
 	switch e := e.(type) {
 	case coordinator.InitLocation:
-		l.initLocation(ctx, e)
+		if l.reserveID(e) {
+			l.initLocation(ctx, e)
+		}
 	case coordinator.SendTrigger:
 		l.log.Debug(e.String())
 		l.sendTrigger(e)
@@ -44,6 +46,7 @@ func (l *jobLoop) coordinate(ctx context.Context, e coordinator.Effect) {
 	case coordinator.Completed:
 		l.note(e, zap.Int64("checkpoint", int64(e.ID)))
 		l.feed(scheduler.CheckpointCompleted{})
+		l.completed(ctx, e)
 	case coordinator.Aborted:
 		l.note(e, zap.Int64("checkpoint", int64(e.ID)))
 	case coordinator.FailJob:
@@ -142,11 +145,7 @@ func (l *jobLoop) discard(ctx context.Context, e coordinator.Discard) {
 func (l *jobLoop) removeJobDir(ctx context.Context) {
 	l.store(ctx, func(ctx context.Context) coordinator.Event {
 		dir := checkpoint.JobDir(l.id)
-		files, err := l.cfg.Storage.Files(ctx, dir)
-		if err == nil && len(files) == 0 {
-			err = l.cfg.Storage.RemoveAll(ctx, dir)
-		}
-		if err != nil {
+		if err := l.sweepJobDir(ctx); err != nil {
 			l.log.Warn("remove the job's checkpoint directory", zap.String("dir", dir), zap.Error(err))
 		}
 		return nil

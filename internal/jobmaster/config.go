@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/weirstream/weir/internal/gateway"
+	"github.com/weirstream/weir/internal/ha"
 	"github.com/weirstream/weir/internal/job"
 )
 
@@ -24,6 +25,10 @@ const (
 	timelineLength = 200
 	// maxStorageCalls is how many storage calls of one job run at a time.
 	maxStorageCalls = 4
+	// idBlock is how many checkpoint ids are reserved by one write of a record.
+	idBlock = 100
+	// retryMin and retryMax bound the pause before a call of the storage that must succeed is made again.
+	retryMin, retryMax = 100 * time.Millisecond, 5 * time.Second
 
 	deployTimeout  = 30 * time.Second
 	callTimeout    = 10 * time.Second
@@ -40,6 +45,9 @@ type Config struct {
 	Epoch job.LeaderEpoch
 	// Storage holds the checkpoints; its root is CheckpointDir.
 	Storage Storage
+	// Store keeps the records of jobs, so that the next job master knows them; nil: jobs end with this one. Recovered are the records that it had.
+	Store     JobStore
+	Recovered []ha.Record
 	// CheckpointDir is the URL or path of Storage that executors are told.
 	CheckpointDir string
 	// SavepointDir is the parent of savepoints that name none; empty: they must.

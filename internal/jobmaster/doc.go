@@ -6,7 +6,7 @@
 //
 // Promises: a job's cores are touched by its loop alone, and nothing that the loop does waits for storage, network or another loop. Calls of
 // one job to one executor arrive in the order in which they were decided; a slow executor delays no other. What a caller was told is in the
-// status that is published by then. Run returns when all it started is gone, deletions included.
+// status that is published by then. With a store, nothing that the next job master must know happens before its record is durable. Run returns when all it started is gone, deletions included.
 //
 // Goroutines: Run; per job the loop, two per executor that runs its tasks (the sender and its watcher), and one per storage call. Methods of
 // the interfaces run on their callers' goroutines; a registration stays on its own until it ends.
@@ -17,5 +17,6 @@
 //
 // Not here: decisions (packages scheduler and coordinator), the wire (package rpc), files (package storage), user code.
 //
-// Start at: jobmaster.go for the outside, jobloop.go for the inside; scheduling.go and checkpoints.go do the effects.
+// Start at: jobmaster.go for the outside, jobloop.go for the inside; scheduling.go and checkpoints.go do the effects; store.go keeps records,
+// recover.go begins from them.
 package jobmaster

@@ -11,6 +11,7 @@ import (
 	"github.com/weirstream/weir/internal/checkpoint"
 	"github.com/weirstream/weir/internal/coordinator"
 	"github.com/weirstream/weir/internal/gateway"
+	"github.com/weirstream/weir/internal/ha"
 	"github.com/weirstream/weir/internal/job"
 	"github.com/weirstream/weir/internal/scheduler"
 )
@@ -25,6 +26,7 @@ type spec struct {
 	graph     *job.Graph
 	submitted time.Time
 	restored  *checkpoint.Completed // nil: an empty start
+	recovered *ha.Record            // nil: it is new
 }
 
 // jobLoop runs one job. All fields but inbox, board and work belong to the goroutine in run.
@@ -65,8 +67,10 @@ type recordCounts struct{ in, out int64 }
 
 // storageCalls are those that run beside the loop.
 type storageCalls struct {
-	tokens chan struct{} // one for each that runs
-	open   int           // not answered
+	tokens   chan struct{} // one for each that runs
+	open     int           // not answered
+	records  records
+	recovery recovery
 }
 
 // ending is how a job ends.
@@ -87,11 +91,12 @@ func newJobLoop(cfg *Config, r *registry, s spec) *jobLoop {
 	l := &jobLoop{
 		spec: s, cfg: cfg, registry: r, log: cfg.Log.With(zap.String("job", string(s.id))),
 		inbox: newInbox(), board: newBoard(),
-		sched: scheduler.New(scheduler.Config{Job: s.id, Graph: s.graph, Restart: s.options.Restart, CancelTimeout: cfg.CancelTimeout}),
-		coord: coordinator.New(coordinator.Config{
-			Job: s.id, JobName: s.name, Params: s.params, Graph: s.graph, Epoch: cfg.Epoch, Options: s.options.Checkpoint, Restored: s.restored,
-		}),
 	}
+	l.recall()
+	l.sched = scheduler.New(scheduler.Config{
+		Job: s.id, Graph: s.graph, Restart: s.options.Restart, CancelTimeout: cfg.CancelTimeout, FirstAttempt: l.calling.records.durable.Attempt + 1,
+	})
+	l.coord = l.newCoordinator(s.restored)
 	l.calling.tokens = make(chan struct{}, maxStorageCalls)
 	l.calls.acks = map[coordinator.RequestID]chan<- checkpoint.Verdict{}
 	l.calls.trigger = map[coordinator.RequestID]chan<- coordinator.Reply{}
@@ -102,7 +107,7 @@ func newJobLoop(cfg *Config, r *registry, s spec) *jobLoop {
 // run drives the job until it has ended and all its deletions are done, or until ctx ends. It returns when all that it started is gone.
 func (l *jobLoop) run(ctx context.Context) {
 	l.registry.attach(l.id, l.inbox)
-	l.feed(scheduler.Start{})
+	l.begin(ctx)
 	l.settle(ctx)
 	close(l.inbox.begun)
 	timer := time.NewTimer(0)
@@ -117,7 +122,7 @@ func (l *jobLoop) run(ctx context.Context) {
 		}
 		l.arm(timer)
 		stop := ctx.Done()
-		if l.sched.State().Terminal() {
+		if l.sched.State().Terminal() && l.endRecorded() {
 			stop = nil // its deletions come to an end by themselves
 		}
 		select {
@@ -142,7 +147,7 @@ func (l *jobLoop) over() bool { return l.end.dirRemoved && l.calling.open == 0 }
 // cleanUp removes the job's directory once everything that was in it is decided. Those who wait for the end of the job wait for its
 // deletions too, but not for metadata that is still being written: that can last, and nobody can stop it.
 func (l *jobLoop) cleanUp(ctx context.Context) {
-	if !l.sched.State().Terminal() {
+	if !l.sched.State().Terminal() || !l.endRecorded() {
 		return
 	}
 	if l.calling.open == 0 && !l.end.dirRemoved {
@@ -160,6 +165,7 @@ func (l *jobLoop) cleanUp(ctx context.Context) {
 func (l *jobLoop) finish(ctx context.Context) {
 	l.registry.detach(l.id)
 	l.stopSenders()
+	l.calling.recovery.end()
 	l.work.Wait()
 	l.publish()
 	l.board.end()
@@ -174,7 +180,12 @@ func (l *jobLoop) feed(ev fmt.Stringer) { l.queue = append(l.queue, ev) }
 
 // settle steps the cores until no event is left. Effects may feed further events; they are stepped in order.
 func (l *jobLoop) settle(ctx context.Context) {
-	for len(l.queue) > 0 {
+	for {
+		l.record(ctx)
+		l.deploy()
+		if len(l.queue) == 0 {
+			return
+		}
 		ev := l.queue[0]
 		l.queue = l.queue[1:]
 		l.changed = true
@@ -191,7 +202,6 @@ func (l *jobLoop) settle(ctx context.Context) {
 		default:
 			panic(fmt.Sprintf("jobmaster: %T is an event of no core", ev))
 		}
-		l.deploy()
 	}
 }
 

@@ -36,6 +36,10 @@ var (
 func New(cfg Config) *JobMaster {
 	m := &JobMaster{cfg: cfg.withDefaults(), registry: newRegistry(), starts: make(chan *jobLoop), stopped: make(chan struct{})}
 	m.mu.jobs = map[job.ID]*jobLoop{}
+	for _, r := range cfg.Recovered {
+		m.mu.jobs[r.Job.ID] = m.recall(r)
+		m.mu.order = max(m.mu.order, r.Job.Order)
+	}
 	return m
 }
 
@@ -43,10 +47,22 @@ func New(cfg Config) *JobMaster {
 // executors notice that the registration has ended and cancel the tasks. Deletions that a job's end has begun are brought to their end.
 func (m *JobMaster) Run(ctx context.Context) error {
 	var loops sync.WaitGroup
+	run := func(l *jobLoop, f func(context.Context)) {
+		loops.Go(func() { pprof.Do(ctx, pprof.Labels("loop", "job", "job", string(l.id)), f) })
+	}
+	for _, l := range m.loops() {
+		switch r := l.recovered; {
+		case r == nil: // it was submitted just now
+		case r.End == nil:
+			run(l, l.run)
+		case !r.End.Clean:
+			run(l, l.cleanUpAfter)
+		}
+	}
 	for {
 		select {
 		case l := <-m.starts:
-			loops.Go(func() { pprof.Do(ctx, pprof.Labels("loop", "job", "job", string(l.id)), l.run) })
+			run(l, l.run)
 		case <-ctx.Done():
 			close(m.stopped)
 			m.registry.close()
@@ -58,7 +74,7 @@ func (m *JobMaster) Run(ctx context.Context) error {
 
 // start hands a job over to Run. When it returns the job has asked for its slots, so that jobs get them in the order of submission.
 func (m *JobMaster) start(ctx context.Context, l *jobLoop) error {
-	m.add(l)
+	m.forget(ctx, m.add(l))
 	select {
 	case m.starts <- l:
 		<-l.inbox.begun
@@ -72,8 +88,8 @@ func (m *JobMaster) start(ctx context.Context, l *jobLoop) error {
 	}
 }
 
-// add remembers a job and forgets the oldest of too many that have ended.
-func (m *JobMaster) add(l *jobLoop) {
+// add remembers a job and takes out the oldest of too many that have ended.
+func (m *JobMaster) add(l *jobLoop) (forgotten []job.ID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.mu.jobs[l.id] = l
@@ -86,8 +102,10 @@ func (m *JobMaster) add(l *jobLoop) {
 	slices.SortFunc(over, func(a, b *jobLoop) int { return cmp.Compare(a.order, b.order) })
 	for len(over) > maxHistory {
 		delete(m.mu.jobs, over[0].id)
+		forgotten = append(forgotten, over[0].id)
 		over = over[1:]
 	}
+	return forgotten
 }
 
 func (l *jobLoop) hasEnded() bool {

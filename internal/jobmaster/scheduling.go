@@ -12,6 +12,7 @@ import (
 	"github.com/weirstream/weir/internal/checkpoint"
 	"github.com/weirstream/weir/internal/coordinator"
 	"github.com/weirstream/weir/internal/gateway"
+	"github.com/weirstream/weir/internal/ha"
 	"github.com/weirstream/weir/internal/job"
 	"github.com/weirstream/weir/internal/scheduler"
 )
@@ -89,8 +90,9 @@ func (l *jobLoop) statusChanged(e scheduler.JobStatusChanged) {
 		return
 	}
 	l.end.at = time.Now()
-	deleteAll := e.To == job.Finished || l.options.Checkpoint.DeleteOnCancel
-	l.feed(coordinator.Closed{DeleteAll: deleteAll})
+	l.recordEnd(ha.End{
+		State: e.To, Failure: e.Failure.String(), At: l.end.at, DeleteAll: e.To == job.Finished || l.options.Checkpoint.DeleteOnCancel,
+	})
 }
 
 // prepare begins an execution. The tasks are sent when the coordinator has settled; see deploy.
@@ -98,6 +100,7 @@ func (l *jobLoop) prepare(ctx context.Context, placements []job.Placement) {
 	l.stopSenders()
 	r := &l.running
 	r.deploying = placements
+	l.reserveAttempt(placements[0].Attempt.Attempt)
 	r.placed, r.counts, r.failing = map[job.AttemptID]job.ExecutorID{}, map[job.AttemptID]recordCounts{}, map[job.AttemptID]bool{}
 	r.senders, r.used = map[job.ExecutorID]*sender{}, map[job.ExecutorID]bool{}
 	for _, p := range placements {
@@ -119,7 +122,7 @@ func (l *jobLoop) stopSenders() {
 // deploy sends the tasks out, once no checkpoint is FINALIZING: one that becomes durable now is what they must start from.
 func (l *jobLoop) deploy() {
 	placements := l.running.deploying
-	if placements == nil || !l.coord.Settled() {
+	if placements == nil || !l.coord.Settled() || !l.attemptRecorded() {
 		return
 	}
 	l.running.deploying = nil

@@ -15,11 +15,11 @@ type restoredFrom checkpoint.ID
 
 // publish shows the state of the job.
 func (l *jobLoop) publish() {
-	checkpoints := l.coord.History()
+	checkpoints := l.withRecovered(l.coord.History())
 	counts := l.coord.Counts()
 	v := view{checkpoints: checkpoints, restored: restoredFrom(l.running.restored)}
 	v.status = gateway.JobStatus{
-		ID: l.id, Name: l.name, State: l.sched.State(), Detail: l.detail(), Submitted: l.submitted, Ended: l.end.at,
+		ID: l.id, Name: l.name, State: l.shown(), Detail: l.detail(), Submitted: l.submitted, Ended: l.end.at,
 		Restarts: l.sched.Restarts(), Vertices: l.vertices(), Completed: counts.Completed, Failed: counts.Failed,
 		Epoch: l.cfg.Epoch, Fingerprint: l.graph.Fingerprint,
 	}
@@ -33,10 +33,34 @@ func (l *jobLoop) publish() {
 	l.board.publish(v)
 }
 
+// shown is the state that people see: nobody hears of an end that the next job master would not know.
+func (l *jobLoop) shown() job.State {
+	state := l.sched.State()
+	if l.endRecorded() {
+		return state
+	}
+	switch state {
+	case job.Finished:
+		return job.Running
+	case job.Failed:
+		return job.Failing
+	case job.Canceled:
+		return job.Cancelling
+	default:
+		return state
+	}
+}
+
 // detail says what the job waits for, or what has failed.
 func (l *jobLoop) detail() string {
 	detail, failure := l.sched.Detail(), l.sched.Failure().String()
 	switch state := l.sched.State(); {
+	case state.Terminal() && !l.endRecorded():
+		return "waits until its end is recorded in the data directory"
+	case l.calling.recovery.open && !state.Terminal():
+		return l.calling.recovery.detail()
+	case l.running.deploying != nil && !l.attemptRecorded():
+		return "waits until its attempt is recorded in the data directory"
 	case l.running.deploying != nil:
 		return "waits for a checkpoint that is being written or whose fate is not known"
 	case state == job.Restarting || state == job.Failing || state == job.Failed:

@@ -30,11 +30,15 @@ func (m *JobMaster) Submit(ctx context.Context, r gateway.Submission) (job.ID, e
 		id: m.cfg.NewID(), order: m.nextOrder(), name: r.JobName, params: r.Params, options: effective(r.Options),
 		graph: graph, submitted: time.Now(), restored: from.completed,
 	})
+	if err := m.record(ctx, l); err != nil {
+		return "", err
+	}
 	l.log.Info("job submitted", zap.String("name", r.JobName), zap.Any("params", r.Params), zap.String("restore", r.RestorePath))
 	for _, r := range from.remarks {
 		l.note(r)
 	}
 	if err := m.start(ctx, l); err != nil {
+		m.forget(ctx, []job.ID{l.id}) // it has not begun
 		return "", err
 	}
 	return l.id, nil

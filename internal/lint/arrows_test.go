@@ -35,14 +35,15 @@ var arrows = map[string][]string{
 		"internal/job", "internal/checkpoint", "internal/element", "internal/gateway", "internal/plan", "internal/task",
 		"internal/exchange", "internal/storage", "stream",
 	},
-	"internal/jobmaster": {"internal/job", "internal/checkpoint", "internal/gateway", "internal/coordinator", "internal/scheduler"},
+	"internal/ha":        {"internal/job", "internal/checkpoint", "internal/storage"},
+	"internal/jobmaster": {"internal/job", "internal/checkpoint", "internal/gateway", "internal/coordinator", "internal/scheduler", "internal/ha"},
 
 	"internal/rpc/pb": {},
 	"internal/rpc":    {"internal/rpc/pb", "internal/job", "internal/checkpoint", "internal/gateway"},
 
 	"internal/node": {
 		"internal/job", "internal/checkpoint", "internal/element", "internal/gateway", "internal/jobmaster", "internal/taskexecutor",
-		"internal/exchange", "internal/rpc", "internal/storage", "internal/plan", "stream",
+		"internal/exchange", "internal/rpc", "internal/storage", "internal/ha", "internal/plan", "stream",
 	},
 	"internal/sim": {
 		"internal/job", "internal/checkpoint", "internal/element", "internal/coordinator", "internal/scheduler", "internal/task",

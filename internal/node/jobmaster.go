@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/weirstream/weir/internal/gateway"
+	"github.com/weirstream/weir/internal/ha"
 	"github.com/weirstream/weir/internal/job"
 	"github.com/weirstream/weir/internal/jobmaster"
 	"github.com/weirstream/weir/internal/rpc"
@@ -29,6 +30,7 @@ type JobMasterConfig struct {
 	Listen            string // host:port of the gRPC server
 	CheckpointDir     string
 	SavepointDir      string
+	DataDir           string // records of jobs for the next job master; empty: jobs end with this one
 	HeartbeatInterval time.Duration
 	HeartbeatTimeout  time.Duration
 	Log               *zap.Logger
@@ -38,13 +40,26 @@ type JobMasterConfig struct {
 
 // RunJobMaster runs a job master until ctx ends.
 func RunJobMaster(ctx context.Context, cfg JobMasterConfig) error {
-	jm, err := newJobMaster(cfg, dialExecutor)
+	var store *ha.Store
+	if cfg.DataDir != "" {
+		var err error
+		if store, err = ha.Open(ctx, cfg.DataDir); err != nil {
+			return err
+		}
+		defer func() { _ = store.Close() }() // the end of the process gives the lock back all the same
+	}
+	jm, err := newJobMaster(cfg, store, dialExecutor)
 	if err != nil {
 		return err
 	}
 	lis, err := listen(cfg.Listen)
 	if err != nil {
 		return err
+	}
+	if store == nil {
+		cfg.Log.Info("jobs end with this job master, because it has no --data-dir")
+	} else {
+		cfg.Log.Info("data directory is open", zap.String("dir", cfg.DataDir), zap.Uint64("epoch", uint64(store.Epoch())), zap.Int("jobs", len(store.Jobs())))
 	}
 	server := rpc.NewServer(cfg.Log)
 	rpc.RegisterJobMaster(server, jm, jm)
@@ -59,12 +74,13 @@ func RunJobMaster(ctx context.Context, cfg JobMasterConfig) error {
 	return g.Wait()
 }
 
-func newJobMaster(cfg JobMasterConfig, dial func(string) (gateway.TaskExecutor, io.Closer, error)) (*jobmaster.JobMaster, error) {
+// newJobMaster makes a job master; without a store its epoch is 1.
+func newJobMaster(cfg JobMasterConfig, store *ha.Store, dial func(string) (gateway.TaskExecutor, io.Closer, error)) (*jobmaster.JobMaster, error) {
 	dir, err := absolute(cfg.CheckpointDir)
 	if err != nil {
 		return nil, err
 	}
-	store, err := storage.Open(dir)
+	files, err := storage.Open(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -74,12 +90,16 @@ func newJobMaster(cfg JobMasterConfig, dial func(string) (gateway.TaskExecutor, 
 			return nil, err
 		}
 	}
-	return jobmaster.New(jobmaster.Config{
-		Log: cfg.Log, Epoch: 1, Storage: masterStorage{store}, CheckpointDir: dir, SavepointDir: savepoints,
+	config := jobmaster.Config{
+		Log: cfg.Log, Epoch: 1, Storage: masterStorage{files}, CheckpointDir: dir, SavepointDir: savepoints,
 		OpenStorage:       openMasterStorage,
 		HeartbeatInterval: cfg.HeartbeatInterval, HeartbeatTimeout: cfg.HeartbeatTimeout,
 		Dial: dial, NewID: newID, Random: mathrand.Float64,
-	}), nil
+	}
+	if store != nil {
+		config.Epoch, config.Store, config.Recovered = store.Epoch(), store, store.Jobs()
+	}
+	return jobmaster.New(config), nil
 }
 
 // absolute makes a plain path absolute, because executors have other working directories.

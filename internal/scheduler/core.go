@@ -75,7 +75,7 @@ func New(cfg Config) *Core {
 	c := &Core{cfg: cfg, state: job.Created, byTask: map[job.TaskID]*execution{}}
 	c.restarts.strategy = newStrategy(cfg.Restart, cfg.Job)
 	for _, id := range cfg.Graph.Tasks() {
-		t := &execution{attempt: job.AttemptID{Job: cfg.Job, Task: id, Attempt: 1}, state: job.TaskCreated}
+		t := &execution{attempt: job.AttemptID{Job: cfg.Job, Task: id, Attempt: max(cfg.FirstAttempt, 1)}, state: job.TaskCreated}
 		c.tasks = append(c.tasks, t)
 		c.byTask[id] = t
 	}

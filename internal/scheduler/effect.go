@@ -68,6 +68,8 @@ type Config struct {
 	Job     job.ID
 	Graph   *job.Graph
 	Restart job.RestartOptions
+	// FirstAttempt is the number of the first attempt of each task; lower ones were used by an earlier job master. 0: 1.
+	FirstAttempt int
 	// CancelTimeout: an attempt that does not end within it after CancelTasks counts as lost with its executor; 0: 30 s.
 	CancelTimeout time.Duration
 }

@@ -1,0 +1,50 @@
+package ha
+
+import (
+	"time"
+
+	"github.com/weirstream/weir/internal/checkpoint"
+	"github.com/weirstream/weir/internal/job"
+)
+
+// Job is what a job was submitted as. It is written once and never changes.
+type Job struct {
+	ID        job.ID
+	Order     int // of submission
+	Name      string
+	Params    map[string]string
+	Options   job.Options
+	Graph     *job.Graph
+	Submitted time.Time
+	// Restore is the directory of the checkpoint that the job was to start from, as the job master names it; empty: none.
+	Restore string
+}
+
+// Progress is what must never be used a second time, and what must not be missing.
+type Progress struct {
+	// Attempt is the highest number of an execution that tasks may have been deployed with.
+	Attempt int
+	// Reserved is the highest checkpoint id that may have been used.
+	Reserved checkpoint.ID
+	// Completed is a checkpoint that was completed: the newest one that is there cannot be older.
+	Completed checkpoint.ID
+}
+
+// End says that a job has ended. Such a job never runs again.
+type End struct {
+	State     job.State // Finished, Canceled or Failed
+	Failure   string    // why it is Failed
+	At        time.Time
+	DeleteAll bool // its checkpoints go with it
+	Clean     bool // everything that was to be deleted is
+	Restarts  int
+	Completed int // checkpoints
+	Failed    int // checkpoints
+}
+
+// Record is all that is kept of a job.
+type Record struct {
+	Job      Job
+	Progress Progress
+	End      *End // nil: it has not ended
+}

@@ -1,0 +1,309 @@
+package jobmaster
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/weirstream/weir/internal/checkpoint"
+	"github.com/weirstream/weir/internal/coordinator"
+	"github.com/weirstream/weir/internal/gateway"
+	"github.com/weirstream/weir/internal/ha"
+	"github.com/weirstream/weir/internal/job"
+	"github.com/weirstream/weir/internal/scheduler"
+)
+
+// recovery is how a job of an earlier job master begins: its checkpoints are read beside the loop, and the scheduler starts when the one that
+// it goes on from is known. Its tasks are gone: their executors canceled them when the registration ended.
+type recovery struct {
+	open    bool                    // the checkpoints are not known
+	problem string                  // why they cannot be read; it is tried again
+	older   []*checkpoint.Completed // retained before the one that was restored, ascending by id; their Metadata may be nil
+	stop    context.CancelFunc
+}
+
+func (r *recovery) end() {
+	if r.stop != nil {
+		r.stop()
+	}
+}
+
+func (r *recovery) detail() string {
+	if r.problem == "" {
+		return "reads its checkpoints"
+	}
+	return "cannot be recovered: " + r.problem
+}
+
+// recall makes the loop of a recorded job. One that has ended only shows how.
+func (m *JobMaster) recall(r ha.Record) *jobLoop {
+	l := newJobLoop(&m.cfg, m.registry, spec{
+		id: r.Job.ID, order: r.Job.Order, name: r.Job.Name, params: r.Job.Params, options: r.Job.Options, graph: r.Job.Graph,
+		submitted: r.Job.Submitted, recovered: &r,
+	})
+	if r.End == nil {
+		return l
+	}
+	v := l.board.read()
+	s := &v.status
+	s.State, s.Detail, s.Ended = r.End.State, r.End.Failure, r.End.At
+	s.Restarts, s.Completed, s.Failed = r.End.Restarts, r.End.Completed, r.End.Failed
+	l.board.publish(v)
+	close(l.inbox.begun)
+	if r.End.Clean {
+		l.board.end()
+		close(l.inbox.ended)
+	}
+	return l
+}
+
+// recall sets the records of a job that an earlier job master has run.
+func (l *jobLoop) recall() {
+	r, known := &l.calling.records, l.recovered
+	if l.restored != nil {
+		r.lastID = l.restored.Metadata.ID
+	}
+	if known == nil {
+		return
+	}
+	r.durable, r.wanted, r.lastID = known.Progress, known.Progress, known.Progress.Reserved
+	r.end, r.ended = known.End, known.End != nil
+	l.calling.recovery.open = known.End == nil
+}
+
+func (l *jobLoop) newCoordinator(restored *checkpoint.Completed) *coordinator.Core {
+	return coordinator.New(coordinator.Config{
+		Job: l.id, JobName: l.name, Params: l.params, Graph: l.graph, Epoch: l.cfg.Epoch, Options: l.options.Checkpoint, Restored: restored,
+		FirstID: l.calling.records.lastID + 1,
+	})
+}
+
+// begin starts the scheduler, or has the checkpoints read first.
+func (l *jobLoop) begin(ctx context.Context) {
+	if !l.calling.recovery.open {
+		l.feed(scheduler.Start{})
+		return
+	}
+	ctx, l.calling.recovery.stop = context.WithCancel(ctx)
+	l.work.Go(func() {
+		var got found
+		done := l.retry(ctx, "recover the job", func(ctx context.Context) (err error) {
+			got, err = l.readCheckpoints(ctx)
+			l.inbox.post(recovered{got, err})
+			return err
+		})
+		if !done {
+			return
+		}
+		for _, id := range got.unfinished { // this job master uses higher ids, so it cannot be one of its own
+			dir := checkpoint.Dir(l.id, id)
+			if err := limited(ctx, func(ctx context.Context) error { return l.cfg.Storage.DiscardCheckpoint(ctx, dir) }); err != nil {
+				l.log.Warn("delete an unfinished checkpoint", zap.String("dir", dir), zap.Error(err))
+			}
+		}
+	})
+}
+
+// cleanUpAfter brings the deletions of a job that has ended to their end.
+func (l *jobLoop) cleanUpAfter(ctx context.Context) {
+	l.retry(ctx, "clean up after the job", l.sweepJobDir)
+	l.board.end()
+	close(l.inbox.ended)
+}
+
+// dirs are the checkpoints in a job's directory, ascending. Without metadata one is unfinished: its job master has ended, so nobody will
+// complete it.
+type dirs struct{ whole, unfinished []checkpoint.ID }
+
+func findDirs(id job.ID, files []string) dirs {
+	whole := map[checkpoint.ID]bool{}
+	for _, file := range files {
+		dir := strings.Join(strings.SplitN(file, "/", 3)[:min(2, strings.Count(file, "/")+1)], "/")
+		if owner, n, ok := checkpoint.ParseDir(dir); ok && owner == id {
+			whole[n] = whole[n] || file == path.Join(dir, checkpoint.MetadataFile)
+		}
+	}
+	var out dirs
+	for n, has := range whole {
+		if has {
+			out.whole = append(out.whole, n)
+		} else {
+			out.unfinished = append(out.unfinished, n)
+		}
+	}
+	slices.Sort(out.whole)
+	slices.Sort(out.unfinished)
+	return out
+}
+
+// found is what a job goes on from.
+type found struct {
+	latest     *checkpoint.Completed // nil: it starts empty
+	older      []*checkpoint.Completed
+	unfinished []checkpoint.ID
+	lastID     checkpoint.ID // no id up to it may be used again
+}
+
+// readCheckpoints finds the newest completed checkpoint. A checkpoint is completed when its metadata is there, and one that was not to become
+// the latest is withdrawn before anything else happens; so the newest is the latest, and no record of it is needed. It is
+// never passed over: when it cannot be read the job does not start.
+func (l *jobLoop) readCheckpoints(ctx context.Context) (found, error) {
+	files, err := l.cfg.Storage.Files(ctx, checkpoint.JobDir(l.id))
+	if err != nil {
+		return found{}, err
+	}
+	known := l.recovered.Progress
+	d := findDirs(l.id, files)
+	out := found{unfinished: d.unfinished, lastID: known.Reserved}
+	for _, id := range slices.Concat(d.whole, d.unfinished) {
+		out.lastID = max(out.lastID, id)
+	}
+	if len(d.whole) == 0 || d.whole[len(d.whole)-1] < known.Completed {
+		if known.Completed > 0 {
+			return found{}, fmt.Errorf("checkpoint %d was completed, but neither %s nor a newer one is there; put it back, or cancel the job and "+
+				"submit it again with --from a checkpoint or savepoint", known.Completed, l.location(checkpoint.Dir(l.id, known.Completed)))
+		}
+		if out.latest, err = l.readRestored(ctx); out.latest != nil {
+			out.lastID = max(out.lastID, out.latest.Metadata.ID)
+		}
+		return out, err
+	}
+	for i, id := range d.whole {
+		c := &checkpoint.Completed{Dir: checkpoint.Dir(l.id, id)}
+		c.Metadata, err = l.readOwn(ctx, id)
+		if i == len(d.whole)-1 {
+			out.latest = c
+			return out, err
+		}
+		out.older = append(out.older, c) // it is only kept until newer ones take its place
+	}
+	return out, nil
+}
+
+// readOwn reads one of the job's own checkpoints.
+func (l *jobLoop) readOwn(ctx context.Context, id checkpoint.ID) (*checkpoint.Metadata, error) {
+	dir := checkpoint.Dir(l.id, id)
+	md, err := l.decode(ctx, l.cfg.Storage, dir)
+	if err == nil && (md.Job != l.id || md.ID != id) {
+		err = fmt.Errorf("it is checkpoint %d of job %s", md.ID, md.Job)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("checkpoint %d in %s cannot be read: %w; repair it, or cancel the job and submit it again with --from an older checkpoint "+
+			"or a savepoint", id, l.location(dir), err)
+	}
+	return md, nil
+}
+
+// readRestored reads the checkpoint that the job was submitted with; nil: none.
+func (l *jobLoop) readRestored(ctx context.Context) (*checkpoint.Completed, error) {
+	dir := l.recovered.Job.Restore
+	if dir == "" {
+		return nil, nil
+	}
+	c := &checkpoint.Completed{Dir: dir}
+	err := l.inDir(dir, func(s Storage, dir string) (err error) {
+		c.Metadata, err = l.decode(ctx, s, dir)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("the checkpoint %s that it was to start from cannot be read: %w; repair it, or cancel the job and submit it again", l.location(dir), err)
+	}
+	return c, nil
+}
+
+func (l *jobLoop) decode(ctx context.Context, s Storage, dir string) (*checkpoint.Metadata, error) {
+	data, err := s.ReadFile(ctx, dir+"/"+checkpoint.MetadataFile, checkpoint.MaxMetadataBytes)
+	if err != nil {
+		return nil, err
+	}
+	md, err := checkpoint.DecodeMetadata(data)
+	if err == nil {
+		_, err = checkpoint.Assign(md, l.graph)
+	}
+	return md, err
+}
+
+// recovered: the checkpoints of the job were read, or could not be.
+type recovered struct {
+	found found
+	err   error
+}
+
+func (m recovered) apply(l *jobLoop) {
+	r := &l.calling.recovery
+	l.changed = true
+	if !r.open || l.sched.State().Terminal() {
+		return // it was canceled meanwhile
+	}
+	if m.err != nil {
+		if text := m.err.Error(); r.problem != text {
+			r.problem = text
+			l.tell("cannot be recovered: " + text)
+		}
+		return
+	}
+	r.open, r.problem = false, ""
+	r.older = m.found.older
+	records := &l.calling.records
+	records.lastID = max(records.lastID, m.found.lastID)
+	from := "from the beginning"
+	if c := m.found.latest; c != nil {
+		from = fmt.Sprintf("from checkpoint %d", c.Metadata.ID)
+		if c.Metadata.Job == l.id && c.Metadata.Kind == checkpoint.Checkpoint {
+			records.wanted.Completed = max(records.wanted.Completed, c.Metadata.ID)
+		}
+	}
+	l.tell(fmt.Sprintf("recovered by leader epoch %d, goes on %s", l.cfg.Epoch, from))
+	l.coord = l.newCoordinator(m.found.latest)
+	l.feed(scheduler.Start{})
+}
+
+// tell writes a line into the log and the timeline.
+func (l *jobLoop) tell(text string) {
+	l.log.Info(text)
+	l.board.note(gateway.JobEvent{Time: time.Now(), Text: text})
+}
+
+// subsumeOlder deletes checkpoints of earlier job masters that are too many by now.
+func (l *jobLoop) subsumeOlder(ctx context.Context) {
+	r := &l.calling.recovery
+	for len(r.older) > 0 && len(r.older)+len(l.coord.Retained()) > max(l.options.Checkpoint.Retained, 1) {
+		l.discardBeside(ctx, r.older[0].Dir)
+		r.older = r.older[1:]
+	}
+}
+
+func (l *jobLoop) discardBeside(ctx context.Context, dir string) {
+	l.store(ctx, func(ctx context.Context) coordinator.Event {
+		if err := l.cfg.Storage.DiscardCheckpoint(ctx, dir); err != nil {
+			l.log.Warn("delete checkpoint", zap.String("dir", dir), zap.Error(err))
+		}
+		return nil
+	})
+}
+
+// withRecovered adds the checkpoints of earlier job masters that are retained to the history of this one, oldest first.
+func (l *jobLoop) withRecovered(history []coordinator.Stats) []coordinator.Stats {
+	if l.recovered == nil {
+		return history
+	}
+	var out []coordinator.Stats
+	for _, c := range slices.Concat(l.calling.recovery.older, l.coord.Retained()) {
+		if c.Metadata == nil || slices.ContainsFunc(history, func(s coordinator.Stats) bool { return s.ID == c.Metadata.ID }) {
+			continue
+		}
+		n := len(l.graph.Tasks())
+		out = append(out, coordinator.Stats{
+			ID: c.Metadata.ID, Kind: c.Metadata.Kind, State: coordinator.StateCompleted, Triggered: c.Metadata.Timestamp, Dir: c.Dir, Tasks: n, Acked: n,
+		})
+	}
+	out = append(out, history...)
+	slices.SortFunc(out, func(a, b coordinator.Stats) int { return cmp.Compare(a.ID, b.ID) })
+	return out
+}

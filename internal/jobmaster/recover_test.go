@@ -1,0 +1,467 @@
+package jobmaster
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weirstream/weir/internal/checkpoint"
+	"github.com/weirstream/weir/internal/gateway"
+	"github.com/weirstream/weir/internal/ha"
+	"github.com/weirstream/weir/internal/job"
+)
+
+// shelf is a job store in memory. before runs ahead of each write, without the lock.
+type shelf struct {
+	before  func(op string) error
+	mu      sync.Mutex
+	records map[job.ID]*ha.Record
+}
+
+func (s *shelf) do(op string, id job.ID, f func(r *ha.Record)) error {
+	if s.before != nil {
+		if err := s.before(op); err != nil {
+			return err
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.records[id] == nil {
+		s.records[id] = &ha.Record{}
+	}
+	f(s.records[id])
+	return nil
+}
+
+func (s *shelf) CreateJob(_ context.Context, j ha.Job) error {
+	return s.do("job", j.ID, func(r *ha.Record) { r.Job = j })
+}
+
+func (s *shelf) SetProgress(_ context.Context, id job.ID, p ha.Progress) error {
+	return s.do("progress", id, func(r *ha.Record) { r.Progress = p })
+}
+
+func (s *shelf) SetEnd(_ context.Context, id job.ID, e ha.End) error {
+	return s.do("end", id, func(r *ha.Record) { r.End = &e })
+}
+
+func (s *shelf) RemoveJob(_ context.Context, id job.ID) error {
+	return s.do("forget", id, func(*ha.Record) { delete(s.records, id) })
+}
+
+// all gives copies in order of submission.
+func (s *shelf) all() (out []ha.Record) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.records {
+		out = append(out, *r)
+	}
+	slices.SortFunc(out, func(a, b ha.Record) int { return cmp.Compare(a.Job.Order, b.Job.Order) })
+	return out
+}
+
+func newKept(t *testing.T, change ...func(*Config)) (*cluster, *shelf) {
+	s := &shelf{records: map[job.ID]*ha.Record{}}
+	return newCluster(t, append(change, func(cfg *Config) { cfg.Store = s })...), s
+}
+
+// next starts the job master that comes after c, which is gone, on the same records and files.
+func (c *cluster) next(s *shelf) *cluster {
+	storage, elsewhere := c.storage, c.elsewhere
+	n := newCluster(c.t, func(cfg *Config) { cfg.Store, cfg.Recovered, cfg.Storage = s, s.all(), storage })
+	n.storage, n.elsewhere, n.ids = storage, elsewhere, c.ids
+	return n
+}
+
+// kill ends the job master as kill -9 does: nothing that it tries from now on has an effect.
+func (c *cluster) kill(s *shelf) {
+	died := errors.New("the process is dead")
+	c.storage.before = func(string, string) error { return died }
+	s.before = func(string) error { return died }
+	c.close()
+	c.storage.before, s.before = nil, nil
+}
+
+func TestRecover_GoesOnFromTheLatestCheckpoint_WithNewAttemptsAndIDs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, s := newKept(t)
+		c.start("a", 2, script{})
+		first, second := c.submit(1), c.submit(1)
+		time.Sleep(2500 * time.Millisecond)
+		synctest.Wait()
+		last := c.status(first).Last
+		c.kill(s)
+
+		n := c.next(s)
+		defer n.close()
+		for i, id := range []job.ID{first, second} {
+			all, err := n.m.List(t.Context())
+			if err != nil || all[i].ID != id {
+				t.Fatalf("job %d after the restart is %v (%v), want %s", i, all[i].ID, err, id)
+			}
+			if got := n.expect(id, job.Created); got.Last == nil || got.Last.ID != last.ID || got.Last.State != gateway.CheckpointCompleted {
+				t.Errorf("last checkpoint of %s is %+v, want %d", id, got.Last, last.ID)
+			}
+		}
+		a := n.start("a", 2, script{})
+		synctest.Wait()
+		n.expect(first, job.Running)
+		n.expect(second, job.Running)
+		a.mu.Lock()
+		for _, d := range a.deployed {
+			for _, task := range d.Tasks {
+				if task.Attempt.Attempt != 2 || task.Restore == nil || task.Restore.Checkpoint != last.ID {
+					t.Errorf("deployed %s with %+v, want attempt 2 from checkpoint %d", task.Attempt, task.Restore, last.ID)
+				}
+			}
+		}
+		a.mu.Unlock()
+		time.Sleep(1500 * time.Millisecond)
+		synctest.Wait()
+		if got := n.status(first).Last; got.ID <= idBlock || got.State != gateway.CheckpointCompleted {
+			t.Errorf("checkpoint %d after the restart, want one above all that could have been used", got.ID)
+		}
+		for _, name := range n.storage.content() {
+			if strings.HasPrefix(name, string(first)+fmt.Sprintf("/chk-%d/", last.ID)) {
+				t.Errorf("%s of the earlier job master was not subsumed", name)
+			}
+		}
+	})
+}
+
+func TestRecover_UnfinishedCheckpoint_IsDeleted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, s := newKept(t)
+		c.start("a", 1, script{noAck: func(r gateway.TriggerCheckpoint, a job.AttemptID) bool { return r.ID == 2 && a.Task.Vertex == "src" }})
+		id := c.submit(1)
+		time.Sleep(3 * time.Second)
+		synctest.Wait()
+		c.kill(s)
+		unfinished := string(id) + "/chk-2/"
+		if has := strings.Join(c.storage.content(), " "); !strings.Contains(has, unfinished) {
+			t.Fatalf("checkpoint 2 is not there to begin with: %s", has)
+		}
+		n := c.next(s)
+		defer n.close()
+		n.expect(id, job.Created)
+		if has := strings.Join(n.storage.content(), " "); strings.Contains(has, unfinished) || !strings.Contains(has, string(id)+"/chk-1/_metadata") {
+			t.Errorf("files after the recovery: %s", has)
+		}
+	})
+}
+
+func TestRecover_WithoutACheckpoint_StartsFromWhatItWasSubmittedWith(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, s := newKept(t)
+		c.start("a", 1, script{})
+		first := c.submit(1)
+		time.Sleep(500 * time.Millisecond)
+		if _, err := c.m.Cancel(t.Context(), first); err != nil {
+			t.Fatal(err)
+		}
+		path := "file:///chk/" + string(first) + "/chk-1"
+		id := c.submit(1, func(r *gateway.Submission) { r.RestorePath, r.Options.Checkpoint.Interval = path, -1 })
+		c.expect(id, job.Running)
+		c.kill(s)
+		n := c.next(s)
+		defer n.close()
+		a := n.start("a", 1, script{})
+		n.expect(id, job.Running)
+		if d, _ := a.lastDeployment(); d.Tasks[0].Restore == nil || d.Tasks[0].Restore.Checkpoint != 1 || d.Job != id {
+			t.Errorf("deployed %+v, want checkpoint 1", d.Tasks)
+		}
+		if s := n.expect(first, job.Canceled); s.Completed != 1 {
+			t.Errorf("the canceled job shows %d checkpoints, want 1", s.Completed)
+		}
+	})
+}
+
+// An unreadable latest checkpoint is never passed over: the job says so, and goes on when it can be read again.
+func TestFault_B91_UnreadableLatest_IsNamedAndNothingStarts(t *testing.T) {
+	for _, what := range []string{"damaged", "gone"} {
+		synctest.Test(t, func(t *testing.T) {
+			c, s := newKept(t)
+			c.start("a", 1, script{})
+			id := c.submit(1, func(r *gateway.Submission) { r.Options.Checkpoint.Retained = 3 })
+			time.Sleep(500 * time.Millisecond) // checkpoint 1 is recorded as completed
+			c.kill(s)
+			name := string(id) + "/chk-1/_metadata"
+			whole := c.storage.files[name]
+			if c.storage.files[name] = []byte("rubbish"); what == "gone" {
+				delete(c.storage.files, name)
+			}
+			n := c.next(s)
+			defer n.close()
+			a := n.start("a", 1, script{})
+			if got := n.expect(id, job.Created); !strings.Contains(got.Detail, "cannot be recovered: checkpoint 1") {
+				t.Errorf("%s: detail %q", what, got.Detail)
+			}
+			time.Sleep(10 * time.Second)
+			if _, deployed := a.lastDeployment(); deployed != 0 {
+				t.Errorf("%s: the job was started", what)
+			}
+			n.storage.mu.Lock()
+			n.storage.files[name] = whole
+			n.storage.mu.Unlock()
+			time.Sleep(retryMax)
+			n.expect(id, job.Running)
+			if d, _ := a.lastDeployment(); d.Tasks[0].Restore == nil || d.Tasks[0].Restore.Checkpoint != 1 {
+				t.Errorf("%s: deployed %+v", what, d.Tasks)
+			}
+		})
+	}
+}
+
+func TestCancel_OfAJobThatCannotBeRecovered_EndsIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, s := newKept(t)
+		c.start("a", 1, script{})
+		id := c.submit(1, func(r *gateway.Submission) { r.Options.Checkpoint.DeleteOnCancel = true })
+		time.Sleep(500 * time.Millisecond)
+		c.kill(s)
+		c.storage.files[string(id)+"/chk-1/_metadata"] = []byte("rubbish")
+		n := c.next(s)
+		defer n.close()
+		n.expect(id, job.Created)
+		if state, err := n.m.Cancel(t.Context(), id); state != job.Canceled || err != nil {
+			t.Fatalf("canceled as %s, %v", state, err)
+		}
+		synctest.Wait()
+		if left := n.storage.content(); len(left) > 0 || !s.all()[0].End.Clean {
+			t.Errorf("left: %v, end %+v", left, s.all()[0].End)
+		}
+	})
+}
+
+// The metadata was written, its answer lost, and the job master died before anything newer completed: the checkpoint is whole, and nobody has
+// gone on from an older one, so the next job master takes it.
+func TestFault_B93_DeathWithAnUncertainCheckpoint_NothingIsLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, s := newKept(t)
+		uncertainMetadata(c, 2)
+		c.start("a", 1, script{noAck: func(r gateway.TriggerCheckpoint, _ job.AttemptID) bool { return r.ID > 2 }})
+		id := c.submit(1, func(r *gateway.Submission) { r.Options.Checkpoint.TolerableFailures = 3 })
+		time.Sleep(1500 * time.Millisecond)
+		synctest.Wait()
+		if s := statusOf(t, c, id, 2); s.State != gateway.CheckpointAborted {
+			t.Fatalf("checkpoint 2: %+v, want it aborted", s)
+		}
+		c.kill(s)
+		c.storage.after = nil
+		n := c.next(s)
+		defer n.close()
+		a := n.start("a", 1, script{})
+		n.expect(id, job.Running)
+		if d, _ := a.lastDeployment(); d.Tasks[0].Restore == nil || d.Tasks[0].Restore.Checkpoint != 2 {
+			t.Errorf("deployed %+v, want checkpoint 2", d.Tasks[0].Restore)
+		}
+	})
+}
+
+// A job master that loses its place leaves the jobs as they are.
+func TestFault_B104_ShutdownIsNotTheEndOfAJob(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, s := newKept(t)
+		c.start("a", 1, script{})
+		id := c.submit(1)
+		time.Sleep(1500 * time.Millisecond)
+		before := c.storage.content()
+		c.close()
+		if after := c.storage.content(); !slices.Equal(before, after) {
+			t.Errorf("files %v became %v", before, after)
+		}
+		if r := s.all()[0]; r.End != nil || r.Progress.Completed != 1 {
+			t.Fatalf("record %+v", r)
+		}
+		n := c.next(s)
+		defer n.close()
+		n.start("a", 1, script{})
+		n.expect(id, job.Running)
+	})
+}
+
+// The job master dies at each write around the end of a job, before it or after it. A job that was said to have FINISHED does not run again;
+// any other does, to its end. Nothing is left of either.
+func TestFault_B105_DeathAroundTheEnd_NeitherRepeatsNorLosesAJob(t *testing.T) {
+	for _, applied := range []bool{false, true} {
+		for at, more := 0, true; more; at++ {
+			synctest.Test(t, func(t *testing.T) { more = dieAt(t, at, applied) })
+		}
+	}
+}
+
+// dieAt reports whether the job master did that many writes.
+func dieAt(t *testing.T, at int, applied bool) bool {
+	c, s := newKept(t)
+	writes, died := 0, errors.New("the process is dead")
+	dead := make(chan struct{})
+	var mu sync.Mutex
+	step := func() error {
+		mu.Lock()
+		defer mu.Unlock()
+		writes++
+		if writes == at+1 {
+			close(dead)
+		}
+		if writes > at+1 || writes == at+1 && !applied {
+			return died
+		}
+		return nil
+	}
+	a := c.start("a", 1, script{})
+	id := c.submit(1)
+	time.Sleep(1500 * time.Millisecond)
+	c.storage.before = func(op, name string) error {
+		if op == "files" || op == "read" || strings.HasSuffix(name, ".state") {
+			return nil
+		}
+		return step()
+	}
+	s.before = func(string) error { return step() }
+	said := make(chan job.State, 1)
+	go func() {
+		var last job.State
+		err := c.m.Watch(t.Context(), id, func(s gateway.JobStatus, _ []gateway.JobEvent) error { last = s.State; return nil })
+		if err != nil {
+			last = 0
+		}
+		said <- last
+	}()
+	a.endOfData()
+	time.Sleep(3 * time.Second) // the final checkpoint, and the end
+	c.close()
+	ended := <-said == job.Finished
+	c.storage.before, s.before = nil, nil
+
+	n := c.next(s)
+	defer n.close()
+	b := n.start("b", 1, script{})
+	synctest.Wait()
+	if _, deployed := b.lastDeployment(); ended && deployed > 0 {
+		t.Errorf("write %d applied=%v: a job that was said to have FINISHED ran again", at, applied)
+	} else if deployed > 0 {
+		b.endOfData()
+		time.Sleep(3 * time.Second)
+	}
+	if got := n.status(id); got.State != job.Finished {
+		t.Errorf("write %d applied=%v: the job is %s (%s)", at, applied, got.State, got.Detail)
+	}
+	if left, end := n.storage.content(), s.all()[0].End; len(left) > 0 || end == nil || !end.Clean {
+		t.Errorf("write %d applied=%v: left %v, end %+v", at, applied, left, end)
+	}
+	select {
+	case <-dead:
+		return true
+	default:
+		return false
+	}
+}
+
+func TestDeploy_WaitsForTheRecordOfItsAttempt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, s := newKept(t)
+		defer c.close()
+		s.before = func(op string) error {
+			if op == "progress" {
+				time.Sleep(4 * time.Second)
+			}
+			return nil
+		}
+		a := c.start("a", 1, script{})
+		id := c.submit(1)
+		time.Sleep(3 * time.Second)
+		if got := c.expect(id, job.Running); !strings.Contains(got.Detail, "attempt is recorded") {
+			t.Errorf("detail %q", got.Detail)
+		}
+		if _, deployed := a.lastDeployment(); deployed != 0 {
+			t.Error("deployed before the attempt was recorded")
+		}
+		time.Sleep(2 * time.Second)
+		if got := c.expect(id, job.Running); runningTasks(got) != 2 || s.all()[0].Progress.Attempt != 1 {
+			t.Errorf("%d tasks run, record %+v", runningTasks(got), s.all()[0].Progress)
+		}
+	})
+}
+
+func TestCheckpointIDs_AreReservedBeforeTheyAreUsed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, s := newKept(t)
+		defer c.close()
+		var highest checkpoint.ID
+		c.storage.before = func(op, name string) error {
+			if _, id, ok := checkpoint.ParseDir(name); ok && op == "mkdir" {
+				if highest = id; id > s.all()[0].Progress.Reserved {
+					t.Errorf("checkpoint %d is made, reserved are %d", id, s.all()[0].Progress.Reserved)
+				}
+			}
+			return nil
+		}
+		c.start("a", 1, script{})
+		c.submit(1, func(r *gateway.Submission) { r.Options.Checkpoint.Interval = 100 * time.Millisecond })
+		time.Sleep(5 * time.Second)
+		s.before = func(op string) error { // from now on no more can be reserved
+			if op == "progress" {
+				return errors.New("the disk is full")
+			}
+			return nil
+		}
+		time.Sleep(time.Minute)
+		if got := s.all()[0].Progress.Reserved; highest != got {
+			t.Errorf("stopped at %d, reserved are %d", highest, got)
+		}
+		s.before = nil
+		time.Sleep(time.Minute)
+		if highest < 3*idBlock {
+			t.Errorf("only %d checkpoints after the disk had room again", highest)
+		}
+	})
+}
+
+func TestSubmit_ThatCannotBeRecorded_IsRefusedAndNeverRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, s := newKept(t)
+		defer c.close()
+		c.start("a", 1, script{})
+		s.before = func(op string) error {
+			if op == "job" {
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				s.records["job-1"] = &ha.Record{} // it is there all the same
+				return errors.New("the disk is slow")
+			}
+			return nil
+		}
+		_, err := c.m.Submit(t.Context(), gateway.Submission{JobName: "flights"})
+		if gateway.CodeOf(err) != gateway.Unavailable || !strings.Contains(err.Error(), "could not be recorded: the disk is slow") {
+			t.Errorf("submit: %v", err)
+		}
+		if all, _ := c.m.List(t.Context()); len(all) > 0 || len(s.all()) > 0 {
+			t.Errorf("jobs %v, records %v", all, s.all())
+		}
+	})
+}
+
+func TestForgottenJobs_LeaveNoRecord(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, s := newKept(t)
+		defer c.close()
+		c.start("a", 1, script{})
+		for range maxHistory + 3 {
+			if _, err := c.m.Cancel(t.Context(), c.submit(1)); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+		}
+		c.submit(1)
+		if n := len(s.all()); n != maxHistory+1 {
+			t.Errorf("%d records, want %d", n, maxHistory+1)
+		}
+	})
+}
