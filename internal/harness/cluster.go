@@ -59,7 +59,7 @@ type Cluster struct {
 	conn      *grpc.ClientConn
 	jobMaster *Process
 	executors map[string]*Process
-	ended     []*Process // executors that are gone
+	ended     []*Process // processes that are gone
 }
 
 // Start starts a job master in dir. Executors are started by StartExecutor.
@@ -69,8 +69,7 @@ func Start(bin Binaries, dir string) (*Cluster, error) {
 		return nil, err
 	}
 	c := &Cluster{Address: address, Dir: dir, bin: bin, executors: map[string]*Process{}}
-	c.jobMaster, err = start(filepath.Join(dir, "jobmaster.log"), bin.JobMaster, "--listen", address, "--checkpoint-dir", filepath.Join(dir, "checkpoints"))
-	if err != nil {
+	if err := c.StartJobMaster(); err != nil {
 		return nil, err
 	}
 	if c.conn, err = rpc.Dial(address); err != nil {
@@ -79,6 +78,29 @@ func Start(bin Binaries, dir string) (*Cluster, error) {
 	}
 	c.Jobs = rpc.NewJobs(c.conn)
 	return c, nil
+}
+
+// StartJobMaster starts the job master again after KillJobMaster, at the same address and on the same directories.
+func (c *Cluster) StartJobMaster() error {
+	p, err := start(filepath.Join(c.Dir, "jobmaster.log"), c.bin.JobMaster,
+		"--listen", c.Address, "--checkpoint-dir", filepath.Join(c.Dir, "checkpoints"), "--data-dir", filepath.Join(c.Dir, "data"))
+	if err != nil {
+		return err
+	}
+	if c.jobMaster != nil {
+		c.ended = append(c.ended, c.jobMaster)
+	}
+	c.jobMaster = p
+	return nil
+}
+
+// KillJobMaster ends the job master with SIGKILL and waits until the process is gone.
+func (c *Cluster) KillJobMaster() error { return c.jobMaster.Kill() }
+
+// Command is a call of the program weir that speaks to this cluster.
+func (c *Cluster) Command(ctx context.Context, args ...string) *exec.Cmd {
+	args = slices.Concat(c.bin.Weir[1:], args, []string{"--jobmaster", c.Address})
+	return exec.CommandContext(ctx, c.bin.Weir[0], args...)
 }
 
 // StartExecutor starts an executor, or starts it again after Kill.
