@@ -6,8 +6,8 @@ import "github.com/weirstream/weir/internal/checkpoint"
 // two are said only when nothing can refer to them; an ack whose first reply was lost must never lead to a deletion.
 func (c *Core) ack(ev Ack) {
 	c.emit(AckReply{Request: ev.Request, Verdict: c.book(ev)})
-	if p := c.lookup(ev.ID); p != nil && p.phase == triggered && p.missing == 0 {
-		c.finalize(p)
+	if p := c.lookup(ev.ID); p != nil {
+		c.finalizeIfComplete(p)
 	}
 }
 

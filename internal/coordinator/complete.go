@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"slices"
+	"time"
 
 	"github.com/weirstream/weir/internal/checkpoint"
 )
@@ -40,7 +41,7 @@ func (c *Core) complete(p *pending) {
 	c.failures.inARow = 0
 	c.store.lastDone = c.now
 	duration := c.stats.end(p.stats, StateCompleted, c.now)
-	c.emit(Completed{ID: p.id, Kind: p.request.kind, Final: p.final(), Duration: duration, Bytes: p.stats.Bytes})
+	c.emit(Completed{ID: p.id, Kind: p.request.kind, Final: p.afterEnd && !p.savepoint(), Duration: duration, Bytes: p.stats.Bytes})
 	if p.request.origin == user {
 		c.emit(Reply{Request: p.request.id, ID: p.id, Dir: p.dir, Duration: duration})
 	}
@@ -55,8 +56,8 @@ func (c *Core) complete(p *pending) {
 	}
 	if c.exec != nil {
 		c.notifyComplete(p.id)
-		if p.final() {
-			c.exec.final.done = true
+		if p.afterEnd && p.exec == c.exec {
+			c.exec.final.done, c.exec.final.retryAt = true, time.Time{}
 			c.refuseAll(checkpoint.NotAllRunning, finishing)
 		}
 	}

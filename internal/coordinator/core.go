@@ -92,6 +92,8 @@ func (c *Core) handle(ev Event) {
 		c.triggerRequested(ev)
 	case EndOfDataReached:
 		c.endOfDataReached()
+	case TaskFinished:
+		c.taskFinished(ev)
 	case LocationReady:
 		c.locationReady(ev)
 	case TriggerFailed:

@@ -46,6 +46,9 @@ type TriggerRequested struct {
 // EndOfDataReached: all tasks have reached their end of input; the final checkpoint may be triggered. TasksStopped forgets it.
 type EndOfDataReached struct{}
 
+// TaskFinished: a task has reached its end, has committed everything, and is gone; the others run on. It comes after TasksRunning.
+type TaskFinished struct{ Attempt job.AttemptID }
+
 // LocationReady answers InitLocation.
 type LocationReady struct {
 	ID  checkpoint.ID
@@ -118,6 +121,7 @@ func (TasksStopped) event()     {}
 func (Tick) event()             {}
 func (TriggerRequested) event() {}
 func (EndOfDataReached) event() {}
+func (TaskFinished) event()     {}
 func (LocationReady) event()    {}
 func (TriggerFailed) event()    {}
 func (Ack) event()              {}

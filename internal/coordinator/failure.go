@@ -52,7 +52,7 @@ func (c *Core) abort(p *pending, f failure) {
 
 	c.emit(Aborted{ID: p.id, Reason: f.reason, Message: f.message})
 	if running && p.phase != locating {
-		c.emit(SendNotifyAborted{ID: p.id, LatestCompleted: c.store.latestID(), Attempts: p.exec.all})
+		c.emit(SendNotifyAborted{ID: p.id, LatestCompleted: c.store.latestID(), Attempts: p.exec.runningSet()})
 	}
 	switch {
 	case p.phase == locating:
@@ -65,7 +65,7 @@ func (c *Core) abort(p *pending, f failure) {
 	if p.request.origin == user {
 		c.emit(Reply{Request: p.request.id, ID: p.id, Duration: duration, Reason: f.reason, Message: f.message})
 	}
-	if running && p.final() {
+	if running && p.final() && !c.exec.final.done {
 		c.exec.final.retryAt = c.now.Add(finalRetryDelay)
 	}
 	if running {

@@ -26,10 +26,12 @@ func (c *Core) notifyComplete(id checkpoint.ID) {
 		n.waiting = make([]bool, len(c.exec.all))
 	}
 	for slot := range n.waiting {
-		n.waiting[slot] = true
+		n.waiting[slot] = !c.exec.finished[slot]
 	}
-	n.id, n.open = id, len(n.waiting)
-	c.sendNotify(c.exec.all)
+	n.id, n.open = id, len(n.waiting)-c.exec.over
+	if n.open > 0 {
+		c.sendNotify(c.exec.runningSet())
+	}
 }
 
 func (c *Core) sendNotify(attempts []job.AttemptID) {
@@ -64,9 +66,20 @@ func (c *Core) notifyConfirmed(ev NotifyConfirmed) {
 	if ev.ID < n.id || !n.waiting[slot] {
 		return
 	}
+	n.confirm(slot)
+}
+
+func (n *notifier) confirm(slot int) {
 	n.waiting[slot] = false
 	n.open--
 	if n.open == 0 {
 		n.retryAt = time.Time{}
+	}
+}
+
+// finished takes out a task that there is no use in telling any more.
+func (n *notifier) finished(slot int) {
+	if n.waiting != nil && n.waiting[slot] {
+		n.confirm(slot)
 	}
 }

@@ -9,15 +9,46 @@ import (
 // plan numbers the tasks of the job: slot i is the i-th task in graph order, in every execution. It makes an ack a matter of two
 // array accesses, and metadata ordered without sorting.
 type plan struct {
-	tasks []job.TaskID
-	slots map[job.TaskID]int
+	tasks    []job.TaskID
+	slots    map[job.TaskID]int
+	vertices []planVertex
+	vertexOf []int // by slot
+}
+
+// planVertex is a vertex with its neighbours.
+type planVertex struct {
+	first, parallelism int // its slots
+	inputs, outputs    []planEdge
+}
+
+// planEdge leads to a vertex. Forward: only the subtasks of the same number are connected; else all are.
+type planEdge struct {
+	vertex  int
+	forward bool
 }
 
 func newPlan(g *job.Graph) plan {
-	p := plan{tasks: g.Tasks()}
+	p := plan{tasks: g.Tasks(), vertices: make([]planVertex, len(g.Vertices))}
 	p.slots = make(map[job.TaskID]int, len(p.tasks))
+	p.vertexOf = make([]int, len(p.tasks))
 	for i, t := range p.tasks {
 		p.slots[t] = i
+	}
+	index := map[job.VertexID]int{}
+	slot := 0
+	for i, v := range g.Vertices {
+		index[v.ID] = i
+		p.vertices[i] = planVertex{first: slot, parallelism: v.Parallelism}
+		for range v.Parallelism {
+			p.vertexOf[slot] = i
+			slot++
+		}
+	}
+	for _, e := range g.Edges {
+		from, to := index[e.From], index[e.To]
+		forward := e.Partitioning == job.Forward
+		p.vertices[to].inputs = append(p.vertices[to].inputs, planEdge{from, forward})
+		p.vertices[from].outputs = append(p.vertices[from].outputs, planEdge{to, forward})
 	}
 	return p
 }
@@ -25,8 +56,14 @@ func newPlan(g *job.Graph) plan {
 // execution is one incarnation of all tasks, from TasksRunning to TasksStopped. What is armed in it dies with it.
 type execution struct {
 	attempts []int           // attempt number by slot
-	all      []job.AttemptID // wait and commit set, by slot
-	sources  []job.AttemptID // trigger set, in graph order
+	all      []job.AttemptID // by slot
+	finished []bool          // by slot
+	left     []int           // by vertex: tasks that have not finished
+	over     int             // tasks that have finished
+
+	heads   []bool          // by slot: it runs and no task that runs is in front of it
+	trigger []job.AttemptID // trigger set: the heads; nil: to be made
+	running []job.AttemptID // wait and commit set: what has not finished; nil: to be made
 
 	timer  time.Time // next periodic trigger; zero: none
 	final  final
@@ -39,8 +76,10 @@ func (c *Core) newExecution(tasks []Task) *execution {
 	if len(tasks) != n {
 		return nil
 	}
-	e := &execution{attempts: make([]int, n), all: make([]job.AttemptID, n)}
-	source := make([]bool, n)
+	e := &execution{
+		attempts: make([]int, n), all: make([]job.AttemptID, n), finished: make([]bool, n), heads: make([]bool, n),
+		left: make([]int, len(c.plan.vertices)),
+	}
 	for _, t := range tasks {
 		slot, ok := c.plan.slots[t.Attempt.Task]
 		if !ok || t.Attempt.Job != c.cfg.Job || t.Attempt.Attempt < 1 || e.attempts[slot] != 0 {
@@ -48,12 +87,8 @@ func (c *Core) newExecution(tasks []Task) *execution {
 		}
 		e.attempts[slot] = t.Attempt.Attempt
 		e.all[slot] = t.Attempt
-		source[slot] = t.Source
-	}
-	for slot, yes := range source {
-		if yes {
-			e.sources = append(e.sources, e.all[slot])
-		}
+		e.heads[slot] = t.Source
+		e.left[c.plan.vertexOf[slot]]++
 	}
 	return e
 }
@@ -65,4 +100,68 @@ func (c *Core) slot(e *execution, a job.AttemptID) (int, bool) {
 	}
 	slot, ok := c.plan.slots[a.Task]
 	return slot, ok && e.attempts[slot] == a.Attempt
+}
+
+// triggerSet is where barriers are injected, in graph order.
+func (e *execution) triggerSet() []job.AttemptID {
+	if e.trigger == nil {
+		e.trigger = e.those(e.heads, true)
+	}
+	return e.trigger
+}
+
+// runningSet is who takes part in checkpoints and hears of them, in graph order.
+func (e *execution) runningSet() []job.AttemptID {
+	if e.running == nil {
+		e.running = e.those(e.finished, false)
+	}
+	return e.running
+}
+
+func (e *execution) those(marks []bool, with bool) []job.AttemptID {
+	out := make([]job.AttemptID, 0, len(marks))
+	for slot, mark := range marks {
+		if mark == with {
+			out = append(out, e.all[slot])
+		}
+	}
+	return out
+}
+
+// finish takes a task out of an execution and returns the slots behind it that have become heads.
+func (p *plan) finish(e *execution, slot int) (heads []int) {
+	vertex := p.vertexOf[slot]
+	e.finished[slot], e.heads[slot] = true, false
+	e.left[vertex]--
+	e.over++
+	e.trigger, e.running = nil, nil
+	v := &p.vertices[vertex]
+	for _, out := range v.outputs {
+		to := &p.vertices[out.vertex]
+		switch {
+		case out.forward:
+			heads = p.promote(e, out.vertex, to.first+slot-v.first, heads)
+		case e.left[vertex] == 0:
+			for i := range to.parallelism {
+				heads = p.promote(e, out.vertex, to.first+i, heads)
+			}
+		}
+	}
+	return heads
+}
+
+// promote makes a slot a head if no task that runs is in front of it.
+func (p *plan) promote(e *execution, vertex, slot int, heads []int) []int {
+	if e.finished[slot] || e.heads[slot] {
+		return heads
+	}
+	v := &p.vertices[vertex]
+	for _, in := range v.inputs {
+		from := &p.vertices[in.vertex]
+		if in.forward && !e.finished[from.first+slot-v.first] || !in.forward && e.left[in.vertex] > 0 {
+			return heads
+		}
+	}
+	e.heads[slot] = true
+	return append(heads, slot)
 }

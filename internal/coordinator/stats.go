@@ -40,10 +40,11 @@ type Stats struct {
 
 // SubtaskStats describe the part of one task.
 type SubtaskStats struct {
-	Task    job.TaskID
-	Acked   bool
-	Latency time.Duration // from trigger to ack
-	Metrics checkpoint.Metrics
+	Task     job.TaskID
+	Acked    bool
+	Finished bool          // the task had finished: there was nothing to wait for
+	Latency  time.Duration // from trigger to ack
+	Metrics  checkpoint.Metrics
 }
 
 // Counts are the checkpoints of this leader.
@@ -84,6 +85,12 @@ func (s *Stats) ack(slot int, now time.Time, m checkpoint.Metrics) {
 	s.Bytes += m.StateBytes
 	row := &s.Subtasks[slot]
 	row.Acked, row.Latency, row.Metrics = true, now.Sub(s.Triggered), m
+}
+
+// finished takes a task out of those that are waited for.
+func (s *Stats) finished(slot int) {
+	s.Tasks--
+	s.Subtasks[slot].Finished = true
 }
 
 func (s *Stats) over() bool { return s.State == StateCompleted || s.State == StateAborted }

@@ -37,6 +37,9 @@ func (e TriggerRequested) String() string {
 func (EndOfDataReached) String() string { return "EndOfDataReached" }
 
 // String is one line.
+func (e TaskFinished) String() string { return "TaskFinished " + e.Attempt.String() }
+
+// String is one line.
 func (e LocationReady) String() string {
 	return line(fmt.Sprintf("LocationReady %d", e.ID), "dir=", e.Dir, "error=", quote(e.Err))
 }

@@ -22,6 +22,7 @@ import (
 //	trigger [savepoint=DIR]             final                  location ID [dir=DIR] [error=TEXT]
 //	ack TASK ID [epoch=1] [bytes=100]   ack-all ID [attempt=1] decline TASK ID [REASON] [epoch=1]          trigger-failed TASK ID
 //	written ID [error=TEXT [uncertain]] discarded ID [error=TEXT]
+//	finish TASK
 //	confirm TASK ID                     confirm-all ID [attempt=1]                                         close [delete]
 //	state                               history                metadata (of the latest completed checkpoint)
 func TestTranscripts(t *testing.T) {
@@ -171,6 +172,8 @@ func (s *script) taskEvent(t *testing.T, d *datadriven.TestData) Event {
 		return Decline{Epoch: epoch, Attempt: a, ID: id(t, d, 1), Reason: checkpoint.Reason(word(d, 2)), Message: "cannot"}
 	case "trigger-failed":
 		return TriggerFailed{ID: id(t, d, 1), Attempt: a, Err: "no such attempt"}
+	case "finish":
+		return TaskFinished{Attempt: a}
 	case "confirm":
 		return NotifyConfirmed{Attempt: a, ID: id(t, d, 1)}
 	}
@@ -253,6 +256,10 @@ func (s *script) metadata() string {
 	fmt.Fprintf(&b, "%s %s %d epoch %d at +%s\n", m.Job, m.Kind, m.ID, m.Epoch, m.Timestamp.Sub(s.start))
 	for _, v := range m.Vertices {
 		for _, sub := range v.Subtasks {
+			if len(sub.Operators) == 0 {
+				fmt.Fprintf(&b, "%s of %d: subtask %d without state, ended %t\n", v.Vertex, v.Parallelism, sub.Subtask, sub.Ended)
+				continue
+			}
 			fmt.Fprintf(&b, "%s of %d: subtask %d from %s\n", v.Vertex, v.Parallelism, sub.Subtask, sub.Operators[0].Operator)
 		}
 	}

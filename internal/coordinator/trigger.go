@@ -33,6 +33,8 @@ type pending struct {
 	stats     *Stats
 	// outdated: the tasks were started anew from an older checkpoint while this one was FINALIZING; it must not become the latest.
 	outdated bool
+	// afterEnd: it was triggered when all tasks had reached their end, so that they finish with it.
+	afterEnd bool
 }
 
 func (p *pending) final() bool { return p.request.origin == endOfData }
@@ -51,9 +53,17 @@ func (c *Core) trigger(r request) {
 		states:    make([]checkpoint.SubtaskState, n),
 		acked:     make([]bool, n),
 		missing:   n,
+		afterEnd:  c.exec.final.wanted,
 	}
 	c.nextID++
 	p.stats = c.stats.begin(p, c.plan.tasks, c.now)
+	if c.exec.over > 0 {
+		for slot, finished := range c.exec.finished {
+			if finished {
+				p.finished(slot, c.plan.tasks[slot])
+			}
+		}
+	}
 	c.pending = append(c.pending, p)
 	c.emit(InitLocation{ID: p.id, Kind: r.kind, Directory: r.directory})
 }
@@ -78,9 +88,8 @@ func (c *Core) locationReady(ev LocationReady) {
 	p.phase = triggered
 	p.dir = ev.Dir
 	p.stats.Dir = ev.Dir
-	c.emit(SendTrigger{
-		ID: p.id, Dir: p.dir, Timestamp: p.timestamp, Attempts: p.exec.sources, Final: p.final(), Kind: p.request.kind,
-	})
+	c.sendTrigger(p, p.exec.triggerSet())
+	c.finalizeIfComplete(p)
 }
 
 // triggerFailed aborts at once: a source that has no barrier would let everybody wait until the timeout.
@@ -90,7 +99,7 @@ func (c *Core) triggerFailed(ev TriggerFailed) {
 		c.stale++
 		return
 	}
-	if _, ok := c.slot(p.exec, ev.Attempt); !ok {
+	if slot, ok := c.slot(p.exec, ev.Attempt); !ok || p.exec.finished[slot] {
 		c.stale++
 		return
 	}

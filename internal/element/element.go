@@ -17,12 +17,13 @@ import "fmt"
 type Kind uint8
 
 // The kinds of elements. A channel carries any number of Records, Barrier and Cancel elements, in any order, and one EndOfData
-// after which only Barrier and Cancel elements follow.
+// after which only Barrier and Cancel elements follow. Closed is the last of all; a channel that ends without it has lost its sender.
 const (
 	Records   Kind = iota + 1 // a batch of records
 	Barrier                   // everything before it belongs to the checkpoint, everything after it does not
 	Cancel                    // the checkpoint will not get a barrier on this channel
 	EndOfData                 // no more records on this channel
+	Closed                    // nothing more at all: the sender has finished
 )
 
 // Batch is a batch of records whose type only the operators at both ends know; Len is their number.
@@ -54,6 +55,8 @@ func (e Element) String() string {
 		return fmt.Sprintf("cancel(%d)", e.Checkpoint.ID)
 	case EndOfData:
 		return "end-of-data"
+	case Closed:
+		return "closed"
 	}
 	return "unknown"
 }

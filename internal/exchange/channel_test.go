@@ -19,6 +19,7 @@ func barrier(id int64) element.Element {
 }
 
 var end = element.Element{Kind: element.EndOfData}
+var closing = element.Element{Kind: element.Closed}
 
 // must fails the test on an error of a call that is expected to succeed.
 func must(t *testing.T, err error) {
@@ -218,9 +219,10 @@ func TestSender_ThatEndsInGoodOrder_IsNoLoss(t *testing.T) {
 		must(t, w.fill(o.Outputs[0], 0, 2))
 		must(t, o.Outputs[0].Broadcast(end))
 		must(t, o.Outputs[0].Broadcast(barrier(3)))
+		must(t, o.Outputs[0].Broadcast(closing))
 		o.Finish()
 		o.Close()
-		want := []string{"0:[0]", "0:[1]", "0:end-of-data", "0:barrier(3)"}
+		want := []string{"0:[0]", "0:[1]", "0:end-of-data", "0:barrier(3)", "0:closed"}
 		if got := drain(t, g); !slices.Equal(got, want) {
 			t.Errorf("got %v, want %v", got, want)
 		}
@@ -234,6 +236,39 @@ func TestSender_ThatEndsInGoodOrder_IsNoLoss(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestSender_ThatIsLostAfterItsEndOfData_IsALoss: a barrier of it may be waited for.
+func TestSender_ThatIsLostAfterItsEndOfData_IsALoss(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		g := w.gate(0, 1, 2)
+		o := w.connect(t.Context(), 0, 1)
+		must(t, o.Outputs[0].Broadcast(end))
+		synctest.Wait()
+		o.Close()
+		synctest.Wait()
+		if channel, e, ok, err := g.Next(); err != nil || !ok || received(channel, e) != "0:end-of-data" {
+			t.Errorf("what came before the loss: %v, %v, %v", e, ok, err)
+		}
+		if _, _, _, err := g.Next(); err == nil || !strings.Contains(err.Error(), "r[0]#1 lost its sender s[0]#1") {
+			t.Errorf("got %v, want an error that names the sender", err)
+		}
+	})
+}
+
+// TestGate_RefusesWhatCannotBe: after Closed nothing comes, and Closed does not come before the end of data.
+func TestGate_RefusesWhatCannotBe(t *testing.T) {
+	g := newGate(attempt("r", 0), []GateInput{{Edge: "e", Senders: attempts("s", 1)}}, 2, func() {})
+	if err := g.put(0, closing); err == nil {
+		t.Error("Closed is taken before the end of data")
+	}
+	must(t, g.put(0, end))
+	must(t, g.put(0, closing))
+	for _, e := range []element.Element{closing, barrier(1), end} {
+		if err := g.put(0, e); err == nil {
+			t.Errorf("%s is taken behind Closed", e)
+		}
+	}
 }
 
 func TestSender_ThatIsLost_IsNamed(t *testing.T) {
@@ -284,6 +319,7 @@ func TestSender_DoesNotCareForAReceiverThatHasGotEverything(t *testing.T) {
 		w.networks[w.recv].CloseGate(g)
 		synctest.Wait()
 		must(t, o.Outputs[0].Broadcast(barrier(1)))
+		must(t, o.Outputs[0].Broadcast(closing))
 		o.Finish()
 		o.Close()
 		if len(w.broken) > 0 {

@@ -76,7 +76,7 @@ func appendElement(dst []byte, channel int, e element.Element, c Codec) ([]byte,
 		return append(dst, final), nil
 	case element.Cancel:
 		return binary.AppendVarint(dst, e.Checkpoint.ID), nil
-	case element.EndOfData:
+	case element.EndOfData, element.Closed:
 		return dst, nil
 	}
 	return dst, fmt.Errorf("element kind %d cannot be sent", e.Kind)
@@ -95,7 +95,7 @@ func parseElement(kind byte, payload []byte, c Codec) (element.Element, error) {
 		e.Checkpoint = element.Checkpoint{ID: r.varint(), Timestamp: r.varint(), Dir: r.string(), Final: r.bool()}
 	case element.Cancel:
 		e.Checkpoint.ID = r.varint()
-	case element.EndOfData:
+	case element.EndOfData, element.Closed:
 	default:
 		return e, fmt.Errorf("unknown frame kind %#x", kind)
 	}

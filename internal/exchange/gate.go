@@ -66,6 +66,7 @@ type queue struct {
 	queued   bool // it is in ready
 	blocked  bool
 	ended    bool        // end of data was put
+	closed   bool        // the sender has finished
 	consumed func(n int) // gives credit back to the sender; nil until it is bound
 	onClose  func()      // tells the sender that the task has ended
 }
@@ -154,7 +155,8 @@ func (g *Gate) enqueue(channel int) {
 	}
 }
 
-// put adds an element. A sender without credit, or one that goes on behind its end of data, breaks the protocol: nothing is queued for it.
+// put adds an element. A sender without credit, one that goes on behind its end, or one that finishes before its end of data breaks the
+// protocol: nothing is queued for it.
 func (g *Gate) put(channel int, e element.Element) error {
 	g.mu.Lock()
 	if err := g.refuse(channel, e); err != nil {
@@ -164,6 +166,7 @@ func (g *Gate) put(channel int, e element.Element) error {
 	q := &g.mu.queues[channel]
 	q.push(e)
 	q.ended = q.ended || e.Kind == element.EndOfData
+	q.closed = q.closed || e.Kind == element.Closed
 	g.enqueue(channel)
 	g.mu.Unlock()
 	g.wake()
@@ -175,6 +178,10 @@ func (g *Gate) refuse(channel int, e element.Element) error {
 	switch {
 	case g.mu.closed:
 		return ErrClosed
+	case q.closed:
+		return fmt.Errorf("%s came from %s, which had finished", e, g.channels[channel].sender)
+	case e.Kind == element.Closed && !q.ended:
+		return fmt.Errorf("%s came from %s before its end of data", e, g.channels[channel].sender)
 	case q.ended && (e.Kind == element.Records || e.Kind == element.EndOfData):
 		return fmt.Errorf("%s came from %s behind its end of data", e, g.channels[channel].sender)
 	case e.Kind == element.Records && q.batches == g.credits:
@@ -202,10 +209,10 @@ func (g *Gate) bind(edge string, sender job.AttemptID, consumed func(n int), clo
 	return channel, nil
 }
 
-// lost says that a channel's sender is gone. That is as it should be after its end of data.
+// lost says that a channel's sender is gone. That is as it should be when it has finished.
 func (g *Gate) lost(channel int, err error) {
 	g.mu.Lock()
-	if !g.mu.closed && !g.mu.queues[channel].ended && g.mu.err == nil {
+	if !g.mu.closed && !g.mu.queues[channel].closed && g.mu.err == nil {
 		g.mu.err = fmt.Errorf("exchange: %s lost its sender %s: %w", g.attempt, g.channels[channel].sender, err)
 	}
 	g.mu.Unlock()

@@ -44,7 +44,8 @@ type localSender struct {
 	gate    *Gate
 	channel int
 	credits chan struct{} // a token for each batch that may be sent
-	ended   bool
+	ended   bool          // end of data was sent
+	closed  bool          // and so was that this task has finished
 }
 
 func newLocalSender(ctx context.Context, gate *Gate, key channelKey) (*localSender, error) {
@@ -64,10 +65,10 @@ func newLocalSender(ctx context.Context, gate *Gate, key channelKey) (*localSend
 	return s, nil
 }
 
-var errSenderEnded = errors.New("it has ended before its end of data")
+var errSenderEnded = errors.New("it has ended without having finished")
 
 func (s *localSender) close() {
-	if !s.ended {
+	if !s.closed {
 		s.gate.lost(s.channel, errSenderEnded)
 	}
 }
@@ -79,6 +80,7 @@ func (s *localSender) send(e element.Element) error {
 		}
 	}
 	s.ended = s.ended || e.Kind == element.EndOfData
+	s.closed = s.closed || e.Kind == element.Closed
 	err := s.gate.put(s.channel, e)
 	if s.ended && errors.Is(err, ErrClosed) {
 		return nil // a task that has got everything may end before its senders

@@ -91,8 +91,8 @@ func (o *Outputs) Finish() {
 	o.readers.Wait()
 }
 
-// Close ends the channels at once and waits for the goroutines of the streams. Receivers that have not got the end of data learn that their
-// sender is lost.
+// Close ends the channels at once and waits for the goroutines of the streams. Receivers that were not told that the task has finished
+// learn that their sender is lost.
 func (o *Outputs) Close() {
 	for _, s := range o.locals {
 		s.close()

@@ -167,8 +167,9 @@ func (l *jobLoop) sendTrigger(e coordinator.SendTrigger) {
 			unknown, err := x.TriggerCheckpoint(ctx, r)
 			if err != nil {
 				l.inbox.post(fed{failed(attempts[0], err.Error())})
-			} else if len(unknown) > 0 {
-				l.inbox.post(fed{failed(unknown[0], "it does not run this attempt")})
+			}
+			for _, a := range unknown {
+				l.inbox.post(fed{failed(a, "it does not run this attempt")})
 			}
 		})
 		if !sent {

@@ -49,6 +49,9 @@ func (l *jobLoop) schedule(ctx context.Context, e scheduler.Effect) {
 			reason = checkpoint.TaskFailure
 		}
 		l.feed(coordinator.TasksStopped{Reason: reason})
+	case scheduler.TaskFinished:
+		l.log.Info(e.String())
+		l.feed(coordinator.TaskFinished{Attempt: e.Attempt})
 	case scheduler.EndOfDataReached:
 		l.note(e)
 		l.feed(coordinator.EndOfDataReached{})

@@ -104,6 +104,8 @@ func (c *Core) taskStateChanged(now time.Time, e TaskStateChanged) {
 	}
 	t.move(e.State)
 	switch {
+	case e.State == job.TaskFinished && c.running:
+		c.emit(TaskFinished{Attempt: t.attempt})
 	case e.State == job.TaskFailed:
 		t.failure = named(e.Failure, fmt.Sprintf("task %s failed without a reason", t.attempt))
 		c.fail(now, t.failure)

@@ -32,6 +32,7 @@
 //	SlotsShort                                Waiting                                                unchanged
 //	SlotsAllocated                            JobStatusChanged, Deploy                               RUNNING
 //	last task RUNNING; last end of data       TasksRunning; EndOfDataReached                         RUNNING
+//	a task FINISHED                           TaskFinished                                           RUNNING
 //	last task FINISHED                        TasksStopped, ReleaseSlots, JobStatusChanged           FINISHED
 //	any failure                               TasksStopped, JobStatusChanged, CancelTasks            RESTARTING or FAILING
 //	last attempt ended and the delay passed   ReleaseSlots, RequestSlots                             RESTARTING

@@ -46,6 +46,9 @@ type TasksRunning struct{ Placements []job.Placement }
 // when the job leaves RUNNING. Failure is empty when the job was canceled or has finished.
 type TasksStopped struct{ Failure job.Failure }
 
+// TaskFinished: a task is done while others run. It comes between TasksRunning and TasksStopped.
+type TaskFinished struct{ Attempt job.AttemptID }
+
 // EndOfDataReached: every task has reached its end of input; the final checkpoint may be triggered.
 type EndOfDataReached struct{}
 
@@ -60,6 +63,7 @@ func (DropExecutor) effect()     {}
 func (JobStatusChanged) effect() {}
 func (TasksRunning) effect()     {}
 func (TasksStopped) effect()     {}
+func (TaskFinished) effect()     {}
 func (EndOfDataReached) effect() {}
 func (Waiting) effect()          {}
 

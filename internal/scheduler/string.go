@@ -63,6 +63,7 @@ func (e TasksRunning) String() string {
 	return fmt.Sprintf("all %d tasks are RUNNING", len(e.Placements))
 }
 func (e TasksStopped) String() string   { return because("tasks-stopped", failure(e.Failure)) }
+func (e TaskFinished) String() string   { return fmt.Sprintf("task %s has finished", e.Attempt) }
 func (EndOfDataReached) String() string { return "all tasks have reached their end of input" }
 func (e DropExecutor) String() string   { return because("drop-executor "+string(e.Executor), e.Message) }
 

@@ -34,6 +34,8 @@ type Faults struct {
 	PersistFails float64
 
 	ExecutorCrash, Partition, TaskError, TaskHang, LinkBreak, MachineCrash time.Duration
+	// KillBehindFinal: all executors die soon after the first final checkpoint has completed.
+	KillBehindFinal bool
 	// UserRequest is a checkpoint or a savepoint that somebody asks for.
 	UserRequest time.Duration
 }

@@ -92,8 +92,9 @@ func (m *master) sendTrigger(e coordinator.SendTrigger) {
 			done: func(err error) {
 				if err != nil {
 					failed(attempts[0], err.Error())
-				} else if len(unknown) > 0 {
-					failed(unknown[0], "it does not run this attempt")
+				}
+				for _, a := range unknown {
+					failed(a, "it does not run this attempt")
 				}
 			},
 		})

@@ -26,7 +26,7 @@ type link struct {
 	records int               // batches that are under way or in the queue
 	barrier int64             // the latest that was sent
 	sentEnd bool              // end of data
-	ended   bool              // end of data has arrived
+	closed  bool              // that the sender has finished has arrived
 	broken  bool
 }
 
@@ -66,7 +66,7 @@ func (l *link) send(e element.Element) error {
 		if l.broken {
 			return
 		}
-		l.ended = l.ended || e.Kind == element.EndOfData
+		l.closed = l.closed || e.Kind == element.Closed
 		l.queue = append(l.queue, e)
 		if l.receiver != nil {
 			l.receiver.wake()

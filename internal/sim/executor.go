@@ -241,7 +241,11 @@ func (x *executor) cancel(attempts []job.AttemptID) (unknown []job.AttemptID) {
 
 func (x *executor) trigger(e coordinator.SendTrigger, attempts []job.AttemptID) []job.AttemptID {
 	cp := elementCheckpoint(e)
-	return x.each(attempts, func(t *simTask) { t.post(task.Trigger{Checkpoint: cp}) })
+	running := slices.DeleteFunc(slices.Clone(attempts), func(a job.AttemptID) bool {
+		t := x.find(a)
+		return t != nil && t.state == job.TaskFinished // its report is under way
+	})
+	return x.each(running, func(t *simTask) { t.post(task.Trigger{Checkpoint: cp}) })
 }
 
 func (x *executor) notifyComplete(id checkpoint.ID, attempts []job.AttemptID) []job.AttemptID {

@@ -99,6 +99,16 @@ func (s *Sim) userRequest() {
 	s.master.take(func() { s.master.feed(r) })
 }
 
+// killAll lets every executor die within a few milliseconds, once.
+func (s *Sim) killAll() {
+	if s.faults["kill"]++; s.faults["kill"] > 1 {
+		return
+	}
+	for _, x := range s.executors {
+		s.after(s.upTo(8*time.Millisecond), "kill", func() { x.crash("the final checkpoint has completed") })
+	}
+}
+
 // heal ends all faults.
 func (s *Sim) heal() {
 	s.note("the faults end")

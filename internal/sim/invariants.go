@@ -30,6 +30,7 @@ type watcher struct {
 	unanswered  map[coordinator.RequestID]bool
 	output      map[int]*visibleOutput // by sink vertex
 	committedTo map[job.TaskID]checkpoint.ID
+	finished    map[job.AttemptID]bool // they have committed everything they had
 
 	healedAt time.Time
 	progress time.Time // when a checkpoint completed last
@@ -41,7 +42,7 @@ func newWatcher() watcher {
 	return watcher{
 		started: map[checkpoint.ID]coordinator.InitLocation{}, discarded: map[checkpoint.ID]bool{}, completed: map[checkpoint.ID]bool{}, aborted: map[checkpoint.ID]bool{},
 		prefixes: map[checkpoint.ID]*prefix{}, unanswered: map[coordinator.RequestID]bool{}, output: map[int]*visibleOutput{},
-		committedTo: map[job.TaskID]checkpoint.ID{}, restarts: -1,
+		committedTo: map[job.TaskID]checkpoint.ID{}, finished: map[job.AttemptID]bool{}, restarts: -1,
 	}
 }
 
@@ -60,6 +61,9 @@ func (w *watcher) effect(s *Sim, e coordinator.Effect) {
 	case coordinator.Completed:
 		w.checkOutcome(s, e.ID, w.completed)
 		w.complete(s, e)
+		if e.Final && s.cfg.Faults.KillBehindFinal {
+			s.killAll()
+		}
 	case coordinator.Aborted:
 		w.checkOutcome(s, e.ID, w.aborted)
 	case coordinator.SendNotifyComplete:
@@ -261,7 +265,8 @@ func (w *watcher) committed(s *Sim, by job.AttemptID, id checkpoint.ID) {
 	w.committedTo[by.Task] = id
 	vertex := s.work.index(by.Task.Vertex)
 	for i := range s.work.graph.Vertices[vertex].Parallelism {
-		if w.committedTo[job.TaskID{Vertex: by.Task.Vertex, Subtask: i}] != id {
+		t := job.AttemptID{Job: simJob, Task: job.TaskID{Vertex: by.Task.Vertex, Subtask: i}, Attempt: by.Attempt}
+		if at := w.committedTo[t.Task]; at != id && (at > id || !w.finished[t]) { // what had finished before has no more to commit
 			return
 		}
 	}
@@ -275,6 +280,18 @@ func (w *watcher) committed(s *Sim, by job.AttemptID, id checkpoint.ID) {
 	}
 	if err := w.sink(vertex).complete(s.work, vertex, p); err != nil {
 		s.violate("I5", "all tasks of %s have committed checkpoint %d: %v", by.Task.Vertex, id, err)
+	}
+}
+
+// finish: a task may be gone for good when a checkpoint has completed in which it had ended.
+func (w *watcher) finish(t *simTask) {
+	p := w.prefixes[t.watched.notified]
+	if p == nil || !p.ended[t.attempt.Task] {
+		t.s.violate("finished", "%s finishes with checkpoint %d, in which it had not ended", t.attempt, t.watched.notified)
+	}
+	w.finished[t.attempt] = true
+	if t.s.watch.running && slices.ContainsFunc(t.s.master.sched.Executions(), func(e scheduler.Execution) bool { return e.State == job.TaskRunning && !p.ended[e.Task] }) {
+		t.s.faults["task finishes before others end"]++
 	}
 }
 
@@ -349,17 +366,25 @@ func (s *Sim) checkEnd(state job.State) {
 	}
 	for v, offsets := range p.offsets {
 		for split, offset := range offsets {
-			if offset != s.work.splits[v] {
-				s.violate("I5", "the job finished, and its last checkpoint has split %d of vertex %d at %d of %d", split, v, offset, s.work.splits[v])
+			if offset != s.work.splits[v][split] {
+				s.violate("I5", "the job finished, and its last checkpoint has split %d of vertex %d at %d of %d", split, v, offset, s.work.splits[v][split])
 			}
 		}
 	}
-	for _, t := range s.work.graph.Tasks() {
-		if !p.ended[t] {
-			s.violate("I5", "the job finished, and in its last checkpoint %s had not ended", t)
+	for _, e := range s.master.sched.Executions() {
+		if !p.ended[e.Task] {
+			s.violate("I5", "the job finished, and in its last checkpoint %s had not ended", e.Task)
 		}
-		if v := s.work.index(t.Vertex); s.work.kinds[v] == sink && s.watch.committedTo[t] != s.watch.latest {
-			s.violate("I5", "the job finished, and %s has committed %d of %d", t, s.watch.committedTo[t], s.watch.latest)
+		if !s.watch.finished[job.AttemptID{Job: simJob, Task: e.Task, Attempt: e.Attempt}] {
+			s.violate("I5", "the job finished, and %s had not", e.Task)
+		}
+	}
+	for v, k := range s.work.kinds {
+		if k != sink {
+			continue
+		}
+		if err := s.watch.sink(v).complete(s.work, v, p); err != nil {
+			s.violate("I5", "the job finished, and at vertex %d %v", v, err)
 		}
 	}
 }
@@ -376,10 +401,11 @@ type watchedTask struct {
 	notified checkpoint.ID
 	over     map[checkpoint.ID]bool // snapshotted here, or given up
 	barriers []checkpoint.ID        // by channel: the latest that was taken from it
+	closed   []bool                 // by channel: the sender has finished
 }
 
 func newWatchedTask(t *simTask, restored checkpoint.ID) watchedTask {
-	return watchedTask{restored: restored, notified: restored, over: map[checkpoint.ID]bool{}, barriers: make([]checkpoint.ID, len(t.inputs))}
+	return watchedTask{restored: restored, notified: restored, over: map[checkpoint.ID]bool{}, barriers: make([]checkpoint.ID, len(t.inputs)), closed: make([]bool, len(t.inputs))}
 }
 
 // process: a record behind a barrier is not processed before that checkpoint is snapshotted or given up; a barrier of a later checkpoint
@@ -397,7 +423,7 @@ func (w *watchedTask) snapshot(t *simTask, id checkpoint.ID) {
 	}
 	w.over[id] = true
 	for channel, at := range w.barriers {
-		if at != id {
+		if at != id && !w.closed[channel] {
 			t.s.violate("barrier", "%s snapshots checkpoint %d, and channel %d is at the barrier of %d", t.attempt, id, channel, at)
 		}
 	}

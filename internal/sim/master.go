@@ -156,6 +156,8 @@ func (m *master) schedule(e scheduler.Effect) {
 			reason = checkpoint.TaskFailure
 		}
 		m.feed(coordinator.TasksStopped{Reason: reason})
+	case scheduler.TaskFinished:
+		m.feed(coordinator.TaskFinished{Attempt: e.Attempt})
 	case scheduler.EndOfDataReached:
 		m.feed(coordinator.EndOfDataReached{})
 	case scheduler.Waiting:

@@ -27,6 +27,11 @@ func (s *Sim) prefixOf(dir string, md *checkpoint.Metadata) (*prefix, error) {
 	for v, vs := range md.Vertices {
 		for _, sub := range vs.Subtasks {
 			p.ended[job.TaskID{Vertex: vs.Vertex, Subtask: sub.Subtask}] = sub.Ended
+			if sub.Ended && len(sub.Operators) == 0 { // finished: it stands for all that it was given
+				for split := sub.Subtask; split < len(p.offsets[v]); split += vs.Parallelism {
+					p.offsets[v][split] = w.splits[v][split]
+				}
+			}
 			for _, op := range sub.Operators {
 				if w.kinds[v] != source || op.Items == nil {
 					continue
@@ -73,12 +78,16 @@ func (s *Sim) checkState(p *prefix, md *checkpoint.Metadata) error {
 		}
 		got := make([]int, s.work.keys)
 		for _, sub := range vs.Subtasks {
+			empty := true
 			for _, op := range sub.Operators {
 				data, err := s.readState(p.dir, op.Keyed.Handle)
 				if err != nil {
 					return err
 				}
-				decodeCounts(data, func(key, count int) { got[key] += count })
+				decodeCounts(data, func(key, count int) { got[key], empty = got[key]+count, false })
+			}
+			if sub.Ended && empty { // finished, now or before what was restored: its counts are in its output, and of no more use
+				s.countFinished(p, v, sub.Subtask, got)
 			}
 		}
 		for key, want := range p.counts[v] {
@@ -88,6 +97,15 @@ func (s *Sim) checkState(p *prefix, md *checkpoint.Metadata) error {
 		}
 	}
 	return nil
+}
+
+// countFinished adds what a keyed task that has finished must have counted.
+func (s *Sim) countFinished(p *prefix, vertex, subtask int, into []int) {
+	for key, count := range p.counts[vertex] {
+		if s.work.owner(vertex, key).Subtask == subtask {
+			into[key] += count
+		}
+	}
 }
 
 // visibleOutput is what is visible outside of one sink vertex.

@@ -92,7 +92,7 @@ func (o *sourceOp) capture(checkpoint.ID) part {
 }
 
 func (o *sourceOp) ended() bool {
-	return !slices.ContainsFunc(o.splits, func(s splitState) bool { return s.position < o.t.s.work.splits[o.t.vertex] })
+	return !slices.ContainsFunc(o.splits, func(s splitState) bool { return s.position < o.t.s.work.splits[o.t.vertex][s.split] })
 }
 
 // poll emits some records of some split.
@@ -102,7 +102,7 @@ func (o *sourceOp) poll() {
 	at := s.rng.IntN(len(o.splits))
 	for range 1 + s.rng.IntN(4) {
 		sp := &o.splits[at]
-		if sp.position >= s.work.splits[o.t.vertex] {
+		if sp.position >= s.work.splits[o.t.vertex][sp.split] {
 			at = (at + 1) % len(o.splits)
 			continue
 		}

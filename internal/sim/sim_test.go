@@ -73,7 +73,7 @@ func TestSim_Seeds(t *testing.T) {
 	}
 	for _, kind := range []string{
 		"request lost", "answer lost", "request repeated", "request overtaken", "storage fails before", "storage fails after", "storage stalls", "metadata stalls", "persist fails",
-		"executor crash", "partition", "task error", "task hang", "link break", "machine crash", "user request",
+		"executor crash", "partition", "task error", "task hang", "link break", "machine crash", "user request", "task finishes before others end",
 	} {
 		if sum.Faults[kind] == 0 {
 			t.Errorf("no seed has the fault %q: the simulation does not test it", kind)
@@ -123,7 +123,7 @@ func TestSim_Model_FindsWhatIsMissingAndWhatIsTooMuch(t *testing.T) {
 			{ID: "v0", Parallelism: 1, MaxParallelism: maxParallelism, Splits: make([][]byte, 1)},
 			{ID: "v1", Parallelism: 1, MaxParallelism: maxParallelism}, {ID: "v2", Parallelism: 1, MaxParallelism: maxParallelism},
 		}, Edges: []job.Edge{{From: "v0", To: "v1"}, {From: "v1", To: "v2"}}},
-		kinds: []kind{source, keyed, sink}, splits: []int{3}, keys: 1,
+		kinds: []kind{source, keyed, sink}, splits: [][]int{{3}, nil, nil}, keys: 1,
 	}
 	w.findPaths()
 	p := &prefix{offsets: [][]int{{2}, {}, {}}, ended: map[job.TaskID]bool{}, counts: [][]int{{0}, {2}, {0}}}

@@ -207,6 +207,10 @@ func (t *simTask) execute(eff task.Effect) error {
 	case task.EndInput:
 		return t.endInput(eff.Flush)
 	case task.Finish:
+		if err := t.broadcast(element.Element{Kind: element.Closed}); err != nil {
+			return err
+		}
+		t.s.watch.finish(t)
 		t.end(job.TaskFinished, job.Failure{})
 	default:
 		return fmt.Errorf("unknown effect %T", eff)
@@ -253,7 +257,7 @@ func (t *simTask) work() (bool, error) {
 		return true, t.input(channel, l.take())
 	}
 	for _, l := range t.inputs {
-		if l.broken && !l.ended {
+		if l.broken && !l.closed {
 			return false, fmt.Errorf("lost the sender %s", l.key.from)
 		}
 	}
@@ -274,6 +278,9 @@ func (t *simTask) input(channel int, e element.Element) error {
 		return t.step(task.Cancel{Channel: channel, ID: checkpoint.ID(e.Checkpoint.ID)})
 	case element.EndOfData:
 		return t.step(task.ChannelEnded{Channel: channel})
+	case element.Closed:
+		t.watched.closed[channel] = true
+		return t.step(task.ChannelClosed{Channel: channel})
 	}
 	return errors.New("element of unknown kind")
 }
@@ -283,7 +290,7 @@ func (t *simTask) poll(src *sourceOp) (bool, error) {
 	if t.drained {
 		return false, nil
 	}
-	if src.ended() {
+	if src.ended() || t.core.Ended() {
 		t.drained = true
 		return true, t.step(task.InputEnded{})
 	}

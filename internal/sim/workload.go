@@ -26,8 +26,8 @@ var kindNames = map[kind]string{source: "source", mapper: "map", keyed: "keyed",
 // workload is a job with what it does, and the model of its output.
 type workload struct {
 	graph  *job.Graph
-	kinds  []kind // by vertex
-	splits []int  // by vertex: length of each split of a source; all splits of a vertex are equally long
+	kinds  []kind  // by vertex
+	splits [][]int // by vertex: length of each split of a source
 	keys   int
 	pace   time.Duration // between two batches of a source
 	// paths[v][w] are the ways from vertex v to w, each as the set of its vertices, both included.
@@ -36,7 +36,7 @@ type workload struct {
 
 func newWorkload(rng *rand.Rand, cfg Config) *workload {
 	n := 2 + rng.IntN(3)
-	w := &workload{graph: &job.Graph{Name: "sim", Fingerprint: "f"}, kinds: make([]kind, n), splits: make([]int, n), keys: 3 + rng.IntN(12)}
+	w := &workload{graph: &job.Graph{Name: "sim", Fingerprint: "f"}, kinds: make([]kind, n), splits: make([][]int, n), keys: 3 + rng.IntN(12)}
 	w.pace = time.Duration(20+rng.IntN(100)) * time.Millisecond
 	for i := range n {
 		switch {
@@ -54,16 +54,29 @@ func newWorkload(rng *rand.Rand, cfg Config) *workload {
 		v.Operators = []job.Operator{{ID: string(id), Kind: kindNames[w.kinds[i]], Stateful: w.kinds[i] != mapper}}
 		if w.kinds[i] == source {
 			v.Splits = make([][]byte, 1+rng.IntN(6))
-			w.splits[i] = 20 + rng.IntN(int(cfg.FaultsFor/w.pace))
-			if !cfg.Bounded {
-				w.splits[i] = 1 << 30
-			}
+			w.splits[i] = lengths(rng, cfg, len(v.Splits), int(cfg.FaultsFor/w.pace))
 		}
 		w.graph.Vertices = append(w.graph.Vertices, v)
 	}
 	w.connect(rng)
 	w.findPaths()
 	return w
+}
+
+// lengths are those of the splits of a source. Some splits are so short that their tasks finish long before the others; in a job without end,
+// all but the last may have an end.
+func lengths(rng *rand.Rand, cfg Config, splits, limit int) []int {
+	out := make([]int, splits)
+	for i := range out {
+		out[i] = 20 + rng.IntN(limit)
+		switch {
+		case !cfg.Bounded && (i == splits-1 || rng.IntN(2) == 0):
+			out[i] = 1 << 30
+		case rng.IntN(3) == 0:
+			out[i] = rng.IntN(20)
+		}
+	}
+	return out
 }
 
 func vertexID(i int) job.VertexID { return job.VertexID(fmt.Sprintf("v%d", i)) }

@@ -8,18 +8,38 @@ import (
 	"github.com/weirstream/weir/internal/element"
 )
 
-// trigger injects a barrier into a task without inputs.
+// trigger injects a barrier into a task that has no running task in front of it. What such tasks have sent before they finished may still be
+// under way: then the task waits for it as for the barriers.
 func (c *Core) trigger(now time.Time, cp element.Checkpoint) []Effect {
 	id := checkpoint.ID(cp.ID)
 	if id <= c.seen {
 		return nil // late, or sent twice
 	}
 	if c.forget(id) {
-		c.seen = id
-		return []Effect{ForwardCancel{id}} // the tasks behind may have barriers of it from elsewhere
+		return append(c.giveUp(id), ForwardCancel{id}) // the tasks behind may have barriers of it from elsewhere
 	}
-	c.firstAt = now
-	return []Effect{c.snapshot(cp)}
+	effects, ok := c.align(now, cp)
+	if ok && c.missing == 0 {
+		effects = append(effects, c.take(cp)...)
+	}
+	return effects
+}
+
+// close books a channel on which nothing will come: it has no barrier, and nothing that would have to wait behind one.
+func (c *Core) close(channel int) []Effect {
+	if c.inputs.closed[channel] {
+		return nil
+	}
+	c.inputs.closed[channel] = true
+	c.inputs.running--
+	if c.current == nil || c.aligned[channel] {
+		return nil
+	}
+	c.missing--
+	if c.missing > 0 {
+		return nil
+	}
+	return c.take(*c.current)
 }
 
 // barrier aligns: a channel whose barrier has come is not read until all others have theirs.
@@ -32,18 +52,8 @@ func (c *Core) barrier(now time.Time, channel int, cp element.Checkpoint) []Effe
 		effects := c.giveUp(id)
 		return append(effects, ForwardCancel{id})
 	}
-	var effects []Effect
-	if c.current == nil || checkpoint.ID(c.current.ID) != id {
-		if c.current != nil {
-			old := checkpoint.ID(c.current.ID)
-			if id < old {
-				return nil
-			}
-			effects = append(c.giveUp(old), ForwardCancel{old}, Decline{old, checkpoint.Subsumed})
-		}
-		c.current, c.missing, c.firstAt = &cp, c.channels, now
-	}
-	if c.aligned[channel] {
+	effects, ok := c.align(now, cp)
+	if !ok || c.aligned[channel] || c.inputs.closed[channel] {
 		return effects // twice on one channel: the first one counts
 	}
 	c.aligned[channel] = true
@@ -51,8 +61,29 @@ func (c *Core) barrier(now time.Time, channel int, cp element.Checkpoint) []Effe
 	if c.missing > 0 {
 		return append(effects, Block{channel})
 	}
-	effects = append(effects, c.snapshot(cp))
-	return append(effects, c.release()...)
+	return append(effects, c.take(cp)...)
+}
+
+// align makes cp the checkpoint that is being aligned, unless that is a later one.
+func (c *Core) align(now time.Time, cp element.Checkpoint) ([]Effect, bool) {
+	var effects []Effect
+	if c.current != nil {
+		old := checkpoint.ID(c.current.ID)
+		if cp.ID == c.current.ID {
+			return nil, true
+		}
+		if cp.ID < c.current.ID {
+			return nil, false
+		}
+		effects = append(c.giveUp(old), ForwardCancel{old}, Decline{old, checkpoint.Subsumed})
+	}
+	c.current, c.missing, c.firstAt = &cp, c.inputs.running, now
+	return effects, true
+}
+
+// take takes the snapshot that all channels are aligned for.
+func (c *Core) take(cp element.Checkpoint) []Effect {
+	return append([]Effect{c.snapshot(cp)}, c.release()...)
 }
 
 // snapshot takes the checkpoint here and now.
@@ -60,9 +91,8 @@ func (c *Core) snapshot(cp element.Checkpoint) Effect {
 	id := checkpoint.ID(cp.ID)
 	c.seen, c.taken = id, id
 	c.aborted = slices.DeleteFunc(c.aborted, func(a checkpoint.ID) bool { return a <= id })
-	c.final = 0 // a later checkpoint that is not final means that the final one was aborted; another will come
-	if cp.Final {
-		c.final = id
+	if c.ended && c.last == 0 {
+		c.last = id
 	}
 	return Snapshot{Checkpoint: cp, FirstAt: c.firstAt}
 }
@@ -103,7 +133,7 @@ func (c *Core) giveUp(id checkpoint.ID) []Effect {
 func (c *Core) release() []Effect {
 	c.current = nil
 	clear(c.aligned)
-	if c.channels == 0 {
+	if len(c.aligned) == 0 {
 		return nil
 	}
 	return []Effect{Unblock{}}
@@ -130,14 +160,15 @@ func (c *Core) forget(id checkpoint.ID) bool {
 	return true
 }
 
-// complete tells the operators, once for each higher id. After the final checkpoint the task is done.
+// complete tells the operators, once for each higher id. The task is done with the first checkpoint that it snapshotted after its end of input,
+// or any later one: that has its snapshot too.
 func (c *Core) complete(id checkpoint.ID) []Effect {
 	if id <= c.notified {
 		return nil
 	}
 	c.notified = id
 	effects := []Effect{NotifyComplete{id}}
-	if c.final > 0 && id >= c.final {
+	if c.last > 0 && id >= c.last {
 		c.finished = true
 		effects = append(effects, Finish{})
 	}

@@ -12,8 +12,11 @@ const maxRemembered = 64
 
 // Core is the checkpoint protocol of one task: aligned, exactly once. It is pure: Step has no effect but the ones it returns.
 type Core struct {
-	channels int
-	open     int // channels without end of data
+	inputs struct {
+		open    int    // channels without end of data
+		closed  []bool // by channel: its sender has finished, so that it stands at every barrier
+		running int    // channels that are not closed
+	}
 
 	current  *element.Checkpoint // being aligned
 	aligned  []bool              // channels whose barrier of current has come
@@ -24,25 +27,25 @@ type Core struct {
 	stopped  checkpoint.ID       // the highest id whose abort the operators have been told
 	aborted  []checkpoint.ID     // above seen: their barriers will come to nothing
 	notified checkpoint.ID       // the highest id whose completion the operators have been told
-	final    checkpoint.ID       // taken, if that was the final checkpoint, else 0
-	ended    bool                // the operators have been finished
+	last     checkpoint.ID       // the first that was snapshotted after the end of input: what completes from there on has everything; 0: none
+	flushed  bool                // the operators have been finished, here or before what was restored
+	ended    bool                // the end of input has been reached here
 	finished bool
 }
 
 // NewCore returns the core of a task with that many input channels, 0 for a source. restored is the checkpoint that it starts from, or 0; ended
 // says that the operators had been finished before that.
 func NewCore(channels int, restored checkpoint.ID, ended bool) *Core {
-	return &Core{
-		channels: channels, open: channels, aligned: make([]bool, channels),
-		seen: restored, notified: restored, ended: ended,
-	}
+	c := &Core{aligned: make([]bool, channels), seen: restored, notified: restored, flushed: ended}
+	c.inputs.open, c.inputs.running, c.inputs.closed = channels, channels, make([]bool, channels)
+	return c
 }
 
 // Notified is the highest checkpoint whose completion the task has been told.
 func (c *Core) Notified() checkpoint.ID { return c.notified }
 
 // Ended reports whether the operators have been finished: nothing but barriers is to come.
-func (c *Core) Ended() bool { return c.ended }
+func (c *Core) Ended() bool { return c.flushed }
 
 // Event is what happens to a task. Every event has a stable one-line String.
 type Event interface {
@@ -58,7 +61,7 @@ type Effect interface {
 
 // The events.
 type (
-	// Trigger: the coordinator wants a barrier injected here; for a task without inputs.
+	// Trigger: the coordinator wants a barrier injected here: no task that runs is in front of this one.
 	Trigger struct{ Checkpoint element.Checkpoint }
 	// Barrier: a barrier came in.
 	Barrier struct {
@@ -76,6 +79,8 @@ type (
 	Aborted struct{ ID, Latest checkpoint.ID }
 	// ChannelEnded: a channel has no more records.
 	ChannelEnded struct{ Channel int }
+	// ChannelClosed: the sender of a channel has finished; nothing more comes on it at all.
+	ChannelClosed struct{ Channel int }
 	// InputEnded: the source of the chain has no more records.
 	InputEnded struct{}
 )
@@ -106,17 +111,18 @@ type (
 	NotifyAborted struct{ ID checkpoint.ID }
 	// EndInput: no more records come. With Flush let the operators emit what they hold, then tell the tasks behind and the job master.
 	EndInput struct{ Flush bool }
-	// Finish: the task is done.
+	// Finish: the task is done. Say so to the tasks behind.
 	Finish struct{}
 )
 
-func (Trigger) event()      {}
-func (Barrier) event()      {}
-func (Cancel) event()       {}
-func (Completed) event()    {}
-func (Aborted) event()      {}
-func (ChannelEnded) event() {}
-func (InputEnded) event()   {}
+func (Trigger) event()       {}
+func (Barrier) event()       {}
+func (Cancel) event()        {}
+func (Completed) event()     {}
+func (Aborted) event()       {}
+func (ChannelEnded) event()  {}
+func (ChannelClosed) event() {}
+func (InputEnded) event()    {}
 
 func (Block) effect()          {}
 func (Unblock) effect()        {}
@@ -146,10 +152,12 @@ func (c *Core) Step(now time.Time, ev Event) []Effect {
 	case Aborted:
 		return append(c.complete(ev.Latest), c.abort(ev.ID)...)
 	case ChannelEnded:
-		c.open--
-		if c.open == 0 {
+		c.inputs.open--
+		if c.inputs.open == 0 {
 			return c.end()
 		}
+	case ChannelClosed:
+		return c.close(ev.Channel)
 	case InputEnded:
 		return c.end()
 	}
@@ -158,7 +166,7 @@ func (c *Core) Step(now time.Time, ev Event) []Effect {
 
 // end flushes the operators, unless that happened before the checkpoint that the task was restored from: their last output is in it.
 func (c *Core) end() []Effect {
-	flush := !c.ended
-	c.ended = true
+	flush := !c.flushed
+	c.flushed, c.ended = true, true
 	return []Effect{EndInput{flush}}
 }

@@ -19,7 +19,7 @@ import (
 //	new [channels=2] [restored=N] [ended]
 //	trigger ID [final]         barrier CHANNEL ID [final]      cancel CHANNEL ID
 //	completed ID               aborted ID [latest=N]
-//	end CHANNEL                end-input                       state
+//	end CHANNEL                close CHANNEL                   end-input                       state
 func TestTranscripts(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		var core *Core
@@ -79,6 +79,8 @@ func parseEvent(t *testing.T, d *datadriven.TestData) Event {
 		return Aborted{checkpoint.ID(number(0)), checkpoint.ID(latest)}
 	case "end":
 		return ChannelEnded{number(0)}
+	case "close":
+		return ChannelClosed{number(0)}
 	case "end-input":
 		return InputEnded{}
 	}
@@ -96,7 +98,7 @@ func TestFinished_TakesNothing(t *testing.T) {
 		t.Fatalf("after the final checkpoint: %v, want Finish", got)
 	}
 	for _, ev := range []Event{
-		Completed{2}, Aborted{2, 1}, Barrier{0, element.Checkpoint{ID: 2}}, Cancel{0, 2}, Trigger{element.Checkpoint{ID: 2}}, ChannelEnded{0}, InputEnded{},
+		Completed{2}, Aborted{2, 1}, Barrier{0, element.Checkpoint{ID: 2}}, Cancel{0, 2}, Trigger{element.Checkpoint{ID: 2}}, ChannelEnded{0}, ChannelClosed{0}, InputEnded{},
 	} {
 		if got := c.Step(now, ev); len(got) > 0 {
 			t.Errorf("%s after Finish: %v, want nothing", ev, got)

@@ -68,6 +68,7 @@ func TestRun_ReportsAFailureOfClose(t *testing.T) {
 		failure := errors.New("cannot close")
 		r.ops[1].hooks["close"] = func() error { return failure }
 		r.start()
+		r.both(endOfData)
 		r.both(barrierFinal(1))
 		r.j.take()
 		r.post(Completed{1})
@@ -278,7 +279,7 @@ func TestEndOfInput_FlushesHeadFirstAndEndsWithTheFinalCheckpoint(t *testing.T) 
 		if err := r.wait(); err != nil {
 			t.Errorf("Run returned %v, want FINISHED", err)
 		}
-		r.expect("a.complete(7)", "b.complete(7)", "a.close", "b.close")
+		r.expect("a.complete(7)", "b.complete(7)", "closed", "a.close", "b.close")
 	})
 }
 

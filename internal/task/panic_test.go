@@ -13,7 +13,7 @@ import (
 )
 
 // words is a source of one record, which panics in Read when asked to.
-type words struct{ panics bool }
+type words struct{ panics, ends bool }
 
 func (words) Splits(context.Context, int) ([][]byte, error)          { return nil, nil }
 func (w words) Open(stream.SourceEnv) (stream.Reader[string], error) { return w, nil }
@@ -23,6 +23,9 @@ func (w words) Read(out stream.Collector[string], _ int) (stream.Next, error) {
 	if w.panics {
 		var nobody *words
 		_ = nobody.panics
+	}
+	if w.ends {
+		return stream.End, nil
 	}
 	return stream.WaitForWake, out.Collect(stream.NoTimestamp, "word")
 }
@@ -110,7 +113,7 @@ func TestPanic_NamesOperatorPlaceAndKey(t *testing.T) {
 		"sink, open":  {sink: panicSink{"open"}, ops: same, operator: "sink", want: `^panic: sink at open at task/panic_test.go:\d+$`},
 		"sink, write": {sink: panicSink{"write"}, ops: same, operator: "sink", want: `^panic: sink at write at task/panic_test.go:\d+$`},
 		"sink, flush": {sink: panicSink{"flush"}, ops: same, operator: "sink", want: `^panic: sink at flush at task/panic_test.go:\d+$`},
-		"sink, close": {sink: panicSink{"close"}, ops: same, operator: "sink", want: `^panic: sink at close at task/panic_test.go:\d+$`},
+		"sink, close": {src: words{ends: true}, sink: panicSink{"close"}, ops: same, operator: "sink", want: `^panic: sink at close at task/panic_test.go:\d+$`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -36,6 +36,9 @@ func (e Aborted) String() string { return fmt.Sprintf("Aborted %d latest=%d", e.
 func (e ChannelEnded) String() string { return fmt.Sprintf("ChannelEnded %d", e.Channel) }
 
 // String is one line.
+func (e ChannelClosed) String() string { return fmt.Sprintf("ChannelClosed %d", e.Channel) }
+
+// String is one line.
 func (InputEnded) String() string { return "InputEnded" }
 
 // String is one line.

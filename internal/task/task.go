@@ -190,6 +190,7 @@ func (t *Task) execute(snapshots context.Context, eff Effect) error {
 		return t.endInput(eff.Flush)
 	case Finish:
 		t.done = true
+		return t.broadcast(element.Element{Kind: element.Closed})
 	}
 	return nil
 }
@@ -213,6 +214,8 @@ func (t *Task) work(snapshots context.Context) (bool, error) {
 		return true, t.step(snapshots, Cancel{channel, checkpoint.ID(e.Checkpoint.ID)})
 	case element.EndOfData:
 		return true, t.step(snapshots, ChannelEnded{channel})
+	case element.Closed:
+		return true, t.step(snapshots, ChannelClosed{channel})
 	}
 	return false, fmt.Errorf("element of unknown kind %d", e.Kind)
 }
@@ -221,6 +224,10 @@ func (t *Task) work(snapshots context.Context) (bool, error) {
 func (t *Task) poll(snapshots context.Context) (bool, error) {
 	if t.drained || t.waiting {
 		return false, nil
+	}
+	if t.core.Ended() { // before the checkpoint that was restored: a source must not begin again
+		t.drained = true
+		return true, t.step(snapshots, InputEnded{})
 	}
 	next, err := t.cfg.Chain.Source.Poll(pollRecords)
 	t.recordsIn.Store(t.cfg.Chain.Source.Emitted())

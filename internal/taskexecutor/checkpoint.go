@@ -12,14 +12,19 @@ import (
 	"github.com/weirstream/weir/internal/task"
 )
 
-// TriggerCheckpoint implements gateway.TaskExecutor. A task that does not run yet declines.
+// TriggerCheckpoint implements gateway.TaskExecutor. A task that does not run yet declines. One that has finished says nothing: the report of it
+// is under way, and tells the job master that there is nothing to wait for.
 func (e *Executor) TriggerCheckpoint(ctx context.Context, r gateway.TriggerCheckpoint) ([]job.AttemptID, error) {
 	if _, err := e.current(ctx, r.Epoch); err != nil {
 		return nil, err
 	}
 	cp := element.Checkpoint{ID: int64(r.ID), Timestamp: r.Timestamp.UnixMilli(), Dir: r.Dir, Final: r.Final}
 	return e.each(r.Attempts, func(t *runningTask) {
-		if s := t.stateNow(); s != job.TaskRunning {
+		s := t.stateNow()
+		if s == job.TaskFinished {
+			return
+		}
+		if s != job.TaskRunning {
 			t.Decline(t.ctx, r.ID, checkpoint.TaskNotReady, "the task is "+s.String())
 			return
 		}

@@ -1,0 +1,66 @@
+package coordinator
+
+import (
+	"github.com/weirstream/weir/internal/checkpoint"
+	"github.com/weirstream/weir/internal/job"
+)
+
+// taskFinished takes a task out of the checkpoints to come, and out of those that still wait for it: it has nothing any more that a restore
+// would need, because it finishes when a checkpoint with everything it had is complete, and its sinks have committed. The tasks behind it that
+// have no running task in front of them now are told themselves, since no barrier will come to them.
+func (c *Core) taskFinished(ev TaskFinished) {
+	slot, ok := c.slot(c.exec, ev.Attempt)
+	if !ok || c.exec.finished[slot] {
+		c.stale++
+		return
+	}
+	e := c.exec
+	heads := c.plan.finish(e, slot)
+	e.notify.finished(slot)
+	for _, p := range append([]*pending(nil), c.pending...) {
+		if p.exec != e || p.phase == finalizing {
+			continue
+		}
+		if !p.acked[slot] {
+			p.finished(slot, ev.Attempt.Task)
+		}
+		if p.phase == locating {
+			continue // the trigger set is read when the location is ready
+		}
+		c.sendTrigger(p, p.unacked(heads))
+		c.finalizeIfComplete(p)
+	}
+}
+
+// finished books the part of a task that has finished.
+func (p *pending) finished(slot int, task job.TaskID) {
+	p.acked[slot] = true
+	p.states[slot] = checkpoint.SubtaskState{Subtask: task.Subtask, Ended: true}
+	p.missing--
+	p.stats.finished(slot)
+}
+
+// unacked are the attempts in slots that have not acknowledged.
+func (p *pending) unacked(slots []int) []job.AttemptID {
+	var out []job.AttemptID
+	for _, slot := range slots {
+		if !p.acked[slot] {
+			out = append(out, p.exec.all[slot])
+		}
+	}
+	return out
+}
+
+// sendTrigger has barriers injected.
+func (c *Core) sendTrigger(p *pending, attempts []job.AttemptID) {
+	if len(attempts) == 0 {
+		return
+	}
+	c.emit(SendTrigger{ID: p.id, Dir: p.dir, Timestamp: p.timestamp, Attempts: attempts, Final: p.final(), Kind: p.request.kind})
+}
+
+func (c *Core) finalizeIfComplete(p *pending) {
+	if p.phase == triggered && p.missing == 0 {
+		c.finalize(p)
+	}
+}
