@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -113,11 +114,14 @@ func chkID(name string) (ID, bool) {
 }
 
 // Files lists the state files that md refers to, relative to its directory and sorted.
-func (md *Metadata) Files() []string {
-	var out []string
+func (md *Metadata) Files() []string { return slices.Sorted(maps.Keys(md.FileEnds())) }
+
+// FileEnds gives for each state file that md refers to the number of bytes that it must have at least.
+func (md *Metadata) FileEnds() map[string]int64 {
+	out := map[string]int64{}
 	add := func(h Handle) {
 		if !h.IsInline() {
-			out = append(out, h.Path)
+			out[h.Path] = max(out[h.Path], h.Offset+h.Length)
 		}
 	}
 	for i := range md.Vertices {
@@ -132,8 +136,7 @@ func (md *Metadata) Files() []string {
 			}
 		}
 	}
-	slices.Sort(out)
-	return slices.Compact(out)
+	return out
 }
 
 // CheckFiles reports a state file that md refers to and that is not among the files of its directory.

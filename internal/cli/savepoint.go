@@ -12,6 +12,7 @@ func (w *weir) savepointCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "savepoint ID", Short: "take a savepoint of a job and wait until it is completed", Args: takes("ID"), ValidArgsFunction: w.completeJobID,
 	}
+	cmd.AddCommand(w.savepointListCommand(), w.savepointDisposeCommand())
 	dir := cmd.Flags().String("dir", "", "absolute path or URL of the `DIRECTORY` to put it in (default: the job master's --savepoint-dir)")
 	return w.query(cmd, waitTimeout, func(ctx context.Context, jobs gateway.Jobs, args []string) error {
 		s, err := find(ctx, jobs, args[0])

@@ -133,3 +133,27 @@ func viewRestoreCheck(s *inspect.Stored, name string, list []checkpoint.Comparis
 		return operatorChangeView{c.Operator, string(c.Outcome), c.Detail}
 	})}
 }
+
+// listedView is a checkpoint or savepoint that was found in a directory.
+type listedView struct {
+	Path      string `json:"path"`
+	Job       string `json:"job_id,omitempty"`
+	JobName   string `json:"name,omitempty"`
+	ID        int64  `json:"checkpoint_id,omitempty"`
+	Kind      string `json:"kind,omitempty"`
+	Triggered string `json:"triggered,omitempty"`
+	Bytes     int64  `json:"bytes"`
+	Whole     bool   `json:"whole"`
+	Problem   string `json:"problem,omitempty"`
+}
+
+func viewListed(l inspect.Listed) listedView {
+	v := listedView{Path: l.Location, Bytes: l.Bytes, Whole: l.Problem == nil}
+	if md := l.Metadata; md != nil {
+		v.Job, v.JobName, v.ID, v.Kind, v.Triggered = string(md.Job), md.JobName, int64(md.ID), md.Kind.String(), viewTime(md.Timestamp)
+	}
+	if l.Problem != nil {
+		v.Problem = errorLine(l.Problem)
+	}
+	return v
+}

@@ -21,6 +21,8 @@ type Jobs interface {
 	// TriggerCheckpoint returns when the checkpoint is completed, or why not. epoch 0 is not checked.
 	TriggerCheckpoint(ctx context.Context, id job.ID, epoch job.LeaderEpoch) (CheckpointResult, error)
 	TriggerSavepoint(ctx context.Context, id job.ID, epoch job.LeaderEpoch, dir string) (CheckpointResult, error)
+	// DisposeSavepoint deletes a savepoint, or a checkpoint that a job has left behind. FailedPrecondition: a running job uses it.
+	DisposeSavepoint(ctx context.Context, path string) error
 	// Checkpoints lists the remembered checkpoints, newest first.
 	Checkpoints(ctx context.Context, id job.ID) ([]CheckpointStatus, error)
 	Checkpoint(ctx context.Context, id job.ID, checkpoint checkpoint.ID) (CheckpointStatus, []SubtaskCheckpoint, error)

@@ -126,11 +126,12 @@ func (m *JobMaster) userOf(dir string) (job.ID, bool) {
 		if v.status.State.Terminal() {
 			continue
 		}
-		if l.restored != nil && l.restored.Dir == dir && (l.restored.Claimed || v.status.Last == nil) {
+		if l.restored != nil && plainPath(l.restored.Dir) == plainPath(dir) && (l.restored.Claimed || v.status.Last == nil) {
 			return l.id, true
 		}
 		for _, s := range v.checkpoints {
-			if s.Dir == dir && s.State != coordinator.StateAborted && !s.Discarded && s.Kind == checkpoint.Checkpoint {
+			ofUser := s.Kind == checkpoint.Savepoint && s.State == coordinator.StateCompleted
+			if plainPath(s.Dir) == plainPath(dir) && s.State != coordinator.StateAborted && !s.Discarded && !ofUser {
 				return l.id, true
 			}
 		}

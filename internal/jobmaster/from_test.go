@@ -170,3 +170,40 @@ func TestClaim_DeletesTheOriginMetadataFirstWhenItIsSubsumed(t *testing.T) {
 		}
 	})
 }
+
+func TestDisposeSavepoint_RefusesWhatAJobUses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		defer c.close()
+		c.start("a", 4, script{})
+		dir := threeCheckpoints(t, c)
+		user := c.submit(1, func(s *gateway.Submission) { s.RestorePath, s.Options.Checkpoint.Interval = dir+"/chk-3", -1 })
+		c.expect(user, job.Running)
+		refused := func(path string, code gateway.Code, words ...string) {
+			t.Helper()
+			want(t, c.m.DisposeSavepoint(t.Context(), path), code, gateway.ReasonBadCheckpoint, words...)
+		}
+		refused("/chk/"+dir+"/chk-3", gateway.FailedPrecondition, "job "+string(user)+" uses it")
+		if _, err := c.m.TriggerCheckpoint(t.Context(), user, 0); err != nil {
+			t.Fatal(err)
+		}
+		refused("file:///chk/"+string(user)+"/chk-4/", gateway.FailedPrecondition, "job "+string(user)+" uses it")
+		refused("/chk/"+dir, gateway.InvalidArgument, "not the directory of a checkpoint")
+		refused("/chk", gateway.Aborted, "no such directory")
+		refused("", gateway.InvalidArgument, "not the directory of a checkpoint")
+		c.storage.files[dir+"/chk-2/notes.txt"] = nil
+		refused("/chk/"+dir+"/chk-2", gateway.InvalidArgument, "notes.txt")
+		save, err := c.m.TriggerSavepoint(t.Context(), user, 0, "/save")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range []string{"/chk/" + dir + "/chk-1", dir + "/chk-3", save.Path} {
+			if err := c.m.DisposeSavepoint(t.Context(), path); err != nil {
+				t.Errorf("%s: %v", path, err)
+			}
+		}
+		if c.storage.hasDir(dir+"/chk-1") || c.storage.hasDir(dir+"/chk-3") || c.elsewhere.hasDir(save.Path) || !c.storage.hasDir(dir+"/chk-2") {
+			t.Errorf("left are %v and %v", c.storage.content(), c.elsewhere.content())
+		}
+	})
+}

@@ -88,6 +88,11 @@ func decodeResult(p interface {
 	}
 }
 
+func (c *jobsClient) DisposeSavepoint(ctx context.Context, path string) error {
+	_, err := call(ctx, c.peer, WaitTimeout, c.pb.DisposeSavepoint, &pb.DisposeSavepointRequest{Path: path})
+	return err
+}
+
 func (c *jobsClient) Checkpoints(ctx context.Context, id job.ID) ([]gateway.CheckpointStatus, error) {
 	answer, err := call(ctx, c.peer, CallTimeout, c.pb.ListCheckpoints, &pb.ListCheckpointsRequest{JobId: string(id)})
 	return each(answer.GetCheckpoints(), decodeCheckpointStatus), err

@@ -92,6 +92,9 @@ func methods() []method {
 		unary("TriggerCheckpoint of a job", WaitTimeout, func(s sides, ctx context.Context, a checkpointArgs) (gateway.CheckpointResult, error) {
 			return s.jobs.TriggerCheckpoint(ctx, a.ID, job.LeaderEpoch(a.Checkpoint))
 		}),
+		unary("DisposeSavepoint", WaitTimeout, func(s sides, ctx context.Context, path job.ID) (none, error) { // which is never empty
+			return none{}, s.jobs.DisposeSavepoint(ctx, string(path))
+		}),
 		unary("Checkpoints", CallTimeout, func(s sides, ctx context.Context, id job.ID) ([]gateway.CheckpointStatus, error) {
 			return s.jobs.Checkpoints(ctx, id)
 		}),

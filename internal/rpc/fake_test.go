@@ -121,6 +121,11 @@ func (f fakeJobs) TriggerSavepoint(ctx context.Context, id job.ID, epoch job.Lea
 	return ask[gateway.CheckpointResult](ctx, f.fake, triggerArgs{id, epoch, dir})
 }
 
+func (f fakeJobs) DisposeSavepoint(ctx context.Context, path string) error {
+	_, err := ask[none](ctx, f.fake, job.ID(path))
+	return err
+}
+
 func (f fakeJobs) Checkpoints(ctx context.Context, id job.ID) ([]gateway.CheckpointStatus, error) {
 	return ask[[]gateway.CheckpointStatus](ctx, f.fake, id)
 }

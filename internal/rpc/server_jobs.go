@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"google.golang.org/grpc"
@@ -78,6 +79,13 @@ func (s *jobsServer) TriggerSavepoint(ctx context.Context, p *pb.TriggerSavepoin
 	return &pb.TriggerSavepointResponse{
 		CheckpointId: int64(r.ID), Path: r.Path, DurationUs: encodeDuration(r.Duration, time.Microsecond),
 	}, err
+}
+
+func (s *jobsServer) DisposeSavepoint(ctx context.Context, p *pb.DisposeSavepointRequest) (*pb.DisposeSavepointResponse, error) {
+	if p.GetPath() == "" {
+		return nil, badRequest(errors.New("no path"))
+	}
+	return &pb.DisposeSavepointResponse{}, s.jobs.DisposeSavepoint(ctx, p.GetPath())
 }
 
 func (s *jobsServer) ListCheckpoints(ctx context.Context, p *pb.ListCheckpointsRequest) (*pb.ListCheckpointsResponse, error) {

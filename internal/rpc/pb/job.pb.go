@@ -1158,6 +1158,87 @@ func (x *TriggerSavepointResponse) GetDurationUs() int64 {
 	return 0
 }
 
+type DisposeSavepointRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Absolute path or URL of its directory.
+	Path          string `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DisposeSavepointRequest) Reset() {
+	*x = DisposeSavepointRequest{}
+	mi := &file_weir_v1_job_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DisposeSavepointRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DisposeSavepointRequest) ProtoMessage() {}
+
+func (x *DisposeSavepointRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_v1_job_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DisposeSavepointRequest.ProtoReflect.Descriptor instead.
+func (*DisposeSavepointRequest) Descriptor() ([]byte, []int) {
+	return file_weir_v1_job_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *DisposeSavepointRequest) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+type DisposeSavepointResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DisposeSavepointResponse) Reset() {
+	*x = DisposeSavepointResponse{}
+	mi := &file_weir_v1_job_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DisposeSavepointResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DisposeSavepointResponse) ProtoMessage() {}
+
+func (x *DisposeSavepointResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_v1_job_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DisposeSavepointResponse.ProtoReflect.Descriptor instead.
+func (*DisposeSavepointResponse) Descriptor() ([]byte, []int) {
+	return file_weir_v1_job_proto_rawDescGZIP(), []int{19}
+}
+
 type ListCheckpointsRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	JobId         string                 `protobuf:"bytes,1,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
@@ -1167,7 +1248,7 @@ type ListCheckpointsRequest struct {
 
 func (x *ListCheckpointsRequest) Reset() {
 	*x = ListCheckpointsRequest{}
-	mi := &file_weir_v1_job_proto_msgTypes[18]
+	mi := &file_weir_v1_job_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1179,7 +1260,7 @@ func (x *ListCheckpointsRequest) String() string {
 func (*ListCheckpointsRequest) ProtoMessage() {}
 
 func (x *ListCheckpointsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_v1_job_proto_msgTypes[18]
+	mi := &file_weir_v1_job_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1192,7 +1273,7 @@ func (x *ListCheckpointsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListCheckpointsRequest.ProtoReflect.Descriptor instead.
 func (*ListCheckpointsRequest) Descriptor() ([]byte, []int) {
-	return file_weir_v1_job_proto_rawDescGZIP(), []int{18}
+	return file_weir_v1_job_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ListCheckpointsRequest) GetJobId() string {
@@ -1211,7 +1292,7 @@ type ListCheckpointsResponse struct {
 
 func (x *ListCheckpointsResponse) Reset() {
 	*x = ListCheckpointsResponse{}
-	mi := &file_weir_v1_job_proto_msgTypes[19]
+	mi := &file_weir_v1_job_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1223,7 +1304,7 @@ func (x *ListCheckpointsResponse) String() string {
 func (*ListCheckpointsResponse) ProtoMessage() {}
 
 func (x *ListCheckpointsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_v1_job_proto_msgTypes[19]
+	mi := &file_weir_v1_job_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1236,7 +1317,7 @@ func (x *ListCheckpointsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListCheckpointsResponse.ProtoReflect.Descriptor instead.
 func (*ListCheckpointsResponse) Descriptor() ([]byte, []int) {
-	return file_weir_v1_job_proto_rawDescGZIP(), []int{19}
+	return file_weir_v1_job_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ListCheckpointsResponse) GetCheckpoints() []*CheckpointSummary {
@@ -1256,7 +1337,7 @@ type GetCheckpointRequest struct {
 
 func (x *GetCheckpointRequest) Reset() {
 	*x = GetCheckpointRequest{}
-	mi := &file_weir_v1_job_proto_msgTypes[20]
+	mi := &file_weir_v1_job_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1268,7 +1349,7 @@ func (x *GetCheckpointRequest) String() string {
 func (*GetCheckpointRequest) ProtoMessage() {}
 
 func (x *GetCheckpointRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_v1_job_proto_msgTypes[20]
+	mi := &file_weir_v1_job_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1281,7 +1362,7 @@ func (x *GetCheckpointRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetCheckpointRequest.ProtoReflect.Descriptor instead.
 func (*GetCheckpointRequest) Descriptor() ([]byte, []int) {
-	return file_weir_v1_job_proto_rawDescGZIP(), []int{20}
+	return file_weir_v1_job_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *GetCheckpointRequest) GetJobId() string {
@@ -1308,7 +1389,7 @@ type GetCheckpointResponse struct {
 
 func (x *GetCheckpointResponse) Reset() {
 	*x = GetCheckpointResponse{}
-	mi := &file_weir_v1_job_proto_msgTypes[21]
+	mi := &file_weir_v1_job_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1320,7 +1401,7 @@ func (x *GetCheckpointResponse) String() string {
 func (*GetCheckpointResponse) ProtoMessage() {}
 
 func (x *GetCheckpointResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_v1_job_proto_msgTypes[21]
+	mi := &file_weir_v1_job_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1333,7 +1414,7 @@ func (x *GetCheckpointResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetCheckpointResponse.ProtoReflect.Descriptor instead.
 func (*GetCheckpointResponse) Descriptor() ([]byte, []int) {
-	return file_weir_v1_job_proto_rawDescGZIP(), []int{21}
+	return file_weir_v1_job_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *GetCheckpointResponse) GetCheckpoint() *CheckpointSummary {
@@ -1364,7 +1445,7 @@ type SubtaskCheckpointStatus struct {
 
 func (x *SubtaskCheckpointStatus) Reset() {
 	*x = SubtaskCheckpointStatus{}
-	mi := &file_weir_v1_job_proto_msgTypes[22]
+	mi := &file_weir_v1_job_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1376,7 +1457,7 @@ func (x *SubtaskCheckpointStatus) String() string {
 func (*SubtaskCheckpointStatus) ProtoMessage() {}
 
 func (x *SubtaskCheckpointStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_v1_job_proto_msgTypes[22]
+	mi := &file_weir_v1_job_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1389,7 +1470,7 @@ func (x *SubtaskCheckpointStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubtaskCheckpointStatus.ProtoReflect.Descriptor instead.
 func (*SubtaskCheckpointStatus) Descriptor() ([]byte, []int) {
-	return file_weir_v1_job_proto_rawDescGZIP(), []int{22}
+	return file_weir_v1_job_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *SubtaskCheckpointStatus) GetVertexId() string {
@@ -1449,7 +1530,7 @@ type CheckpointSummary struct {
 
 func (x *CheckpointSummary) Reset() {
 	*x = CheckpointSummary{}
-	mi := &file_weir_v1_job_proto_msgTypes[23]
+	mi := &file_weir_v1_job_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1461,7 +1542,7 @@ func (x *CheckpointSummary) String() string {
 func (*CheckpointSummary) ProtoMessage() {}
 
 func (x *CheckpointSummary) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_v1_job_proto_msgTypes[23]
+	mi := &file_weir_v1_job_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1474,7 +1555,7 @@ func (x *CheckpointSummary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointSummary.ProtoReflect.Descriptor instead.
 func (*CheckpointSummary) Descriptor() ([]byte, []int) {
-	return file_weir_v1_job_proto_rawDescGZIP(), []int{23}
+	return file_weir_v1_job_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *CheckpointSummary) GetCheckpointId() int64 {
@@ -1569,7 +1650,7 @@ type ListTaskExecutorsRequest struct {
 
 func (x *ListTaskExecutorsRequest) Reset() {
 	*x = ListTaskExecutorsRequest{}
-	mi := &file_weir_v1_job_proto_msgTypes[24]
+	mi := &file_weir_v1_job_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1581,7 +1662,7 @@ func (x *ListTaskExecutorsRequest) String() string {
 func (*ListTaskExecutorsRequest) ProtoMessage() {}
 
 func (x *ListTaskExecutorsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_v1_job_proto_msgTypes[24]
+	mi := &file_weir_v1_job_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1594,7 +1675,7 @@ func (x *ListTaskExecutorsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTaskExecutorsRequest.ProtoReflect.Descriptor instead.
 func (*ListTaskExecutorsRequest) Descriptor() ([]byte, []int) {
-	return file_weir_v1_job_proto_rawDescGZIP(), []int{24}
+	return file_weir_v1_job_proto_rawDescGZIP(), []int{26}
 }
 
 type ListTaskExecutorsResponse struct {
@@ -1606,7 +1687,7 @@ type ListTaskExecutorsResponse struct {
 
 func (x *ListTaskExecutorsResponse) Reset() {
 	*x = ListTaskExecutorsResponse{}
-	mi := &file_weir_v1_job_proto_msgTypes[25]
+	mi := &file_weir_v1_job_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1618,7 +1699,7 @@ func (x *ListTaskExecutorsResponse) String() string {
 func (*ListTaskExecutorsResponse) ProtoMessage() {}
 
 func (x *ListTaskExecutorsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_v1_job_proto_msgTypes[25]
+	mi := &file_weir_v1_job_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1631,7 +1712,7 @@ func (x *ListTaskExecutorsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTaskExecutorsResponse.ProtoReflect.Descriptor instead.
 func (*ListTaskExecutorsResponse) Descriptor() ([]byte, []int) {
-	return file_weir_v1_job_proto_rawDescGZIP(), []int{25}
+	return file_weir_v1_job_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ListTaskExecutorsResponse) GetExecutors() []*TaskExecutorStatus {
@@ -1657,7 +1738,7 @@ type TaskExecutorStatus struct {
 
 func (x *TaskExecutorStatus) Reset() {
 	*x = TaskExecutorStatus{}
-	mi := &file_weir_v1_job_proto_msgTypes[26]
+	mi := &file_weir_v1_job_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1669,7 +1750,7 @@ func (x *TaskExecutorStatus) String() string {
 func (*TaskExecutorStatus) ProtoMessage() {}
 
 func (x *TaskExecutorStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_v1_job_proto_msgTypes[26]
+	mi := &file_weir_v1_job_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1682,7 +1763,7 @@ func (x *TaskExecutorStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskExecutorStatus.ProtoReflect.Descriptor instead.
 func (*TaskExecutorStatus) Descriptor() ([]byte, []int) {
-	return file_weir_v1_job_proto_rawDescGZIP(), []int{26}
+	return file_weir_v1_job_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *TaskExecutorStatus) GetExecutorId() string {
@@ -1826,7 +1907,10 @@ const file_weir_v1_job_proto_rawDesc = "" +
 	"\rcheckpoint_id\x18\x01 \x01(\x03R\fcheckpointId\x12\x12\n" +
 	"\x04path\x18\x02 \x01(\tR\x04path\x12\x1f\n" +
 	"\vduration_us\x18\x03 \x01(\x03R\n" +
-	"durationUs\"/\n" +
+	"durationUs\"-\n" +
+	"\x17DisposeSavepointRequest\x12\x12\n" +
+	"\x04path\x18\x01 \x01(\tR\x04path\"\x1a\n" +
+	"\x18DisposeSavepointResponse\"/\n" +
 	"\x16ListCheckpointsRequest\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\tR\x05jobId\"W\n" +
 	"\x17ListCheckpointsResponse\x12<\n" +
@@ -1880,7 +1964,7 @@ const file_weir_v1_job_proto_rawDesc = "" +
 	"\x18CHECKPOINT_STATE_PENDING\x10\x01\x12\x1f\n" +
 	"\x1bCHECKPOINT_STATE_FINALIZING\x10\x02\x12\x1e\n" +
 	"\x1aCHECKPOINT_STATE_COMPLETED\x10\x03\x12\x1c\n" +
-	"\x18CHECKPOINT_STATE_ABORTED\x10\x042\x90\x06\n" +
+	"\x18CHECKPOINT_STATE_ABORTED\x10\x042\xe9\x06\n" +
 	"\n" +
 	"JobService\x12B\n" +
 	"\tSubmitJob\x12\x19.weir.v1.SubmitJobRequest\x1a\x1a.weir.v1.SubmitJobResponse\x12?\n" +
@@ -1891,7 +1975,8 @@ const file_weir_v1_job_proto_rawDesc = "" +
 	"\x11TriggerCheckpoint\x12$.weir.v1.TriggerJobCheckpointRequest\x1a%.weir.v1.TriggerJobCheckpointResponse\x12W\n" +
 	"\x10TriggerSavepoint\x12 .weir.v1.TriggerSavepointRequest\x1a!.weir.v1.TriggerSavepointResponse\x12T\n" +
 	"\x0fListCheckpoints\x12\x1f.weir.v1.ListCheckpointsRequest\x1a .weir.v1.ListCheckpointsResponse\x12N\n" +
-	"\rGetCheckpoint\x12\x1d.weir.v1.GetCheckpointRequest\x1a\x1e.weir.v1.GetCheckpointResponse\x12Z\n" +
+	"\rGetCheckpoint\x12\x1d.weir.v1.GetCheckpointRequest\x1a\x1e.weir.v1.GetCheckpointResponse\x12W\n" +
+	"\x10DisposeSavepoint\x12 .weir.v1.DisposeSavepointRequest\x1a!.weir.v1.DisposeSavepointResponse\x12Z\n" +
 	"\x11ListTaskExecutors\x12!.weir.v1.ListTaskExecutorsRequest\x1a\".weir.v1.ListTaskExecutorsResponseB/Z-github.com/weirstream/weir/internal/rpc/pb;pbb\x06proto3"
 
 var (
@@ -1907,7 +1992,7 @@ func file_weir_v1_job_proto_rawDescGZIP() []byte {
 }
 
 var file_weir_v1_job_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_weir_v1_job_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
+var file_weir_v1_job_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
 var file_weir_v1_job_proto_goTypes = []any{
 	(CheckpointState)(0),                 // 0: weir.v1.CheckpointState
 	(*SubmitJobRequest)(nil),             // 1: weir.v1.SubmitJobRequest
@@ -1928,44 +2013,46 @@ var file_weir_v1_job_proto_goTypes = []any{
 	(*TriggerJobCheckpointResponse)(nil), // 16: weir.v1.TriggerJobCheckpointResponse
 	(*TriggerSavepointRequest)(nil),      // 17: weir.v1.TriggerSavepointRequest
 	(*TriggerSavepointResponse)(nil),     // 18: weir.v1.TriggerSavepointResponse
-	(*ListCheckpointsRequest)(nil),       // 19: weir.v1.ListCheckpointsRequest
-	(*ListCheckpointsResponse)(nil),      // 20: weir.v1.ListCheckpointsResponse
-	(*GetCheckpointRequest)(nil),         // 21: weir.v1.GetCheckpointRequest
-	(*GetCheckpointResponse)(nil),        // 22: weir.v1.GetCheckpointResponse
-	(*SubtaskCheckpointStatus)(nil),      // 23: weir.v1.SubtaskCheckpointStatus
-	(*CheckpointSummary)(nil),            // 24: weir.v1.CheckpointSummary
-	(*ListTaskExecutorsRequest)(nil),     // 25: weir.v1.ListTaskExecutorsRequest
-	(*ListTaskExecutorsResponse)(nil),    // 26: weir.v1.ListTaskExecutorsResponse
-	(*TaskExecutorStatus)(nil),           // 27: weir.v1.TaskExecutorStatus
-	nil,                                  // 28: weir.v1.SubmitJobRequest.ParamsEntry
-	(*JobOptions)(nil),                   // 29: weir.v1.JobOptions
-	(JobState)(0),                        // 30: weir.v1.JobState
-	(*AttemptId)(nil),                    // 31: weir.v1.AttemptId
-	(TaskState)(0),                       // 32: weir.v1.TaskState
-	(*CheckpointMetrics)(nil),            // 33: weir.v1.CheckpointMetrics
-	(CheckpointKind)(0),                  // 34: weir.v1.CheckpointKind
+	(*DisposeSavepointRequest)(nil),      // 19: weir.v1.DisposeSavepointRequest
+	(*DisposeSavepointResponse)(nil),     // 20: weir.v1.DisposeSavepointResponse
+	(*ListCheckpointsRequest)(nil),       // 21: weir.v1.ListCheckpointsRequest
+	(*ListCheckpointsResponse)(nil),      // 22: weir.v1.ListCheckpointsResponse
+	(*GetCheckpointRequest)(nil),         // 23: weir.v1.GetCheckpointRequest
+	(*GetCheckpointResponse)(nil),        // 24: weir.v1.GetCheckpointResponse
+	(*SubtaskCheckpointStatus)(nil),      // 25: weir.v1.SubtaskCheckpointStatus
+	(*CheckpointSummary)(nil),            // 26: weir.v1.CheckpointSummary
+	(*ListTaskExecutorsRequest)(nil),     // 27: weir.v1.ListTaskExecutorsRequest
+	(*ListTaskExecutorsResponse)(nil),    // 28: weir.v1.ListTaskExecutorsResponse
+	(*TaskExecutorStatus)(nil),           // 29: weir.v1.TaskExecutorStatus
+	nil,                                  // 30: weir.v1.SubmitJobRequest.ParamsEntry
+	(*JobOptions)(nil),                   // 31: weir.v1.JobOptions
+	(JobState)(0),                        // 32: weir.v1.JobState
+	(*AttemptId)(nil),                    // 33: weir.v1.AttemptId
+	(TaskState)(0),                       // 34: weir.v1.TaskState
+	(*CheckpointMetrics)(nil),            // 35: weir.v1.CheckpointMetrics
+	(CheckpointKind)(0),                  // 36: weir.v1.CheckpointKind
 }
 var file_weir_v1_job_proto_depIdxs = []int32{
-	28, // 0: weir.v1.SubmitJobRequest.params:type_name -> weir.v1.SubmitJobRequest.ParamsEntry
-	29, // 1: weir.v1.SubmitJobRequest.options:type_name -> weir.v1.JobOptions
+	30, // 0: weir.v1.SubmitJobRequest.params:type_name -> weir.v1.SubmitJobRequest.ParamsEntry
+	31, // 1: weir.v1.SubmitJobRequest.options:type_name -> weir.v1.JobOptions
 	10, // 2: weir.v1.ListJobsResponse.jobs:type_name -> weir.v1.JobStatus
 	10, // 3: weir.v1.GetJobResponse.job:type_name -> weir.v1.JobStatus
 	10, // 4: weir.v1.WatchJobResponse.job:type_name -> weir.v1.JobStatus
 	9,  // 5: weir.v1.WatchJobResponse.events:type_name -> weir.v1.JobEvent
-	30, // 6: weir.v1.JobStatus.state:type_name -> weir.v1.JobState
+	32, // 6: weir.v1.JobStatus.state:type_name -> weir.v1.JobState
 	11, // 7: weir.v1.JobStatus.vertices:type_name -> weir.v1.VertexStatus
-	24, // 8: weir.v1.JobStatus.last_checkpoint:type_name -> weir.v1.CheckpointSummary
+	26, // 8: weir.v1.JobStatus.last_checkpoint:type_name -> weir.v1.CheckpointSummary
 	12, // 9: weir.v1.VertexStatus.tasks:type_name -> weir.v1.TaskStatus
-	31, // 10: weir.v1.TaskStatus.attempt:type_name -> weir.v1.AttemptId
-	32, // 11: weir.v1.TaskStatus.state:type_name -> weir.v1.TaskState
-	30, // 12: weir.v1.CancelJobResponse.state:type_name -> weir.v1.JobState
-	24, // 13: weir.v1.ListCheckpointsResponse.checkpoints:type_name -> weir.v1.CheckpointSummary
-	24, // 14: weir.v1.GetCheckpointResponse.checkpoint:type_name -> weir.v1.CheckpointSummary
-	23, // 15: weir.v1.GetCheckpointResponse.subtasks:type_name -> weir.v1.SubtaskCheckpointStatus
-	33, // 16: weir.v1.SubtaskCheckpointStatus.metrics:type_name -> weir.v1.CheckpointMetrics
-	34, // 17: weir.v1.CheckpointSummary.kind:type_name -> weir.v1.CheckpointKind
+	33, // 10: weir.v1.TaskStatus.attempt:type_name -> weir.v1.AttemptId
+	34, // 11: weir.v1.TaskStatus.state:type_name -> weir.v1.TaskState
+	32, // 12: weir.v1.CancelJobResponse.state:type_name -> weir.v1.JobState
+	26, // 13: weir.v1.ListCheckpointsResponse.checkpoints:type_name -> weir.v1.CheckpointSummary
+	26, // 14: weir.v1.GetCheckpointResponse.checkpoint:type_name -> weir.v1.CheckpointSummary
+	25, // 15: weir.v1.GetCheckpointResponse.subtasks:type_name -> weir.v1.SubtaskCheckpointStatus
+	35, // 16: weir.v1.SubtaskCheckpointStatus.metrics:type_name -> weir.v1.CheckpointMetrics
+	36, // 17: weir.v1.CheckpointSummary.kind:type_name -> weir.v1.CheckpointKind
 	0,  // 18: weir.v1.CheckpointSummary.state:type_name -> weir.v1.CheckpointState
-	27, // 19: weir.v1.ListTaskExecutorsResponse.executors:type_name -> weir.v1.TaskExecutorStatus
+	29, // 19: weir.v1.ListTaskExecutorsResponse.executors:type_name -> weir.v1.TaskExecutorStatus
 	1,  // 20: weir.v1.JobService.SubmitJob:input_type -> weir.v1.SubmitJobRequest
 	3,  // 21: weir.v1.JobService.ListJobs:input_type -> weir.v1.ListJobsRequest
 	5,  // 22: weir.v1.JobService.GetJob:input_type -> weir.v1.GetJobRequest
@@ -1973,21 +2060,23 @@ var file_weir_v1_job_proto_depIdxs = []int32{
 	13, // 24: weir.v1.JobService.CancelJob:input_type -> weir.v1.CancelJobRequest
 	15, // 25: weir.v1.JobService.TriggerCheckpoint:input_type -> weir.v1.TriggerJobCheckpointRequest
 	17, // 26: weir.v1.JobService.TriggerSavepoint:input_type -> weir.v1.TriggerSavepointRequest
-	19, // 27: weir.v1.JobService.ListCheckpoints:input_type -> weir.v1.ListCheckpointsRequest
-	21, // 28: weir.v1.JobService.GetCheckpoint:input_type -> weir.v1.GetCheckpointRequest
-	25, // 29: weir.v1.JobService.ListTaskExecutors:input_type -> weir.v1.ListTaskExecutorsRequest
-	2,  // 30: weir.v1.JobService.SubmitJob:output_type -> weir.v1.SubmitJobResponse
-	4,  // 31: weir.v1.JobService.ListJobs:output_type -> weir.v1.ListJobsResponse
-	6,  // 32: weir.v1.JobService.GetJob:output_type -> weir.v1.GetJobResponse
-	8,  // 33: weir.v1.JobService.WatchJob:output_type -> weir.v1.WatchJobResponse
-	14, // 34: weir.v1.JobService.CancelJob:output_type -> weir.v1.CancelJobResponse
-	16, // 35: weir.v1.JobService.TriggerCheckpoint:output_type -> weir.v1.TriggerJobCheckpointResponse
-	18, // 36: weir.v1.JobService.TriggerSavepoint:output_type -> weir.v1.TriggerSavepointResponse
-	20, // 37: weir.v1.JobService.ListCheckpoints:output_type -> weir.v1.ListCheckpointsResponse
-	22, // 38: weir.v1.JobService.GetCheckpoint:output_type -> weir.v1.GetCheckpointResponse
-	26, // 39: weir.v1.JobService.ListTaskExecutors:output_type -> weir.v1.ListTaskExecutorsResponse
-	30, // [30:40] is the sub-list for method output_type
-	20, // [20:30] is the sub-list for method input_type
+	21, // 27: weir.v1.JobService.ListCheckpoints:input_type -> weir.v1.ListCheckpointsRequest
+	23, // 28: weir.v1.JobService.GetCheckpoint:input_type -> weir.v1.GetCheckpointRequest
+	19, // 29: weir.v1.JobService.DisposeSavepoint:input_type -> weir.v1.DisposeSavepointRequest
+	27, // 30: weir.v1.JobService.ListTaskExecutors:input_type -> weir.v1.ListTaskExecutorsRequest
+	2,  // 31: weir.v1.JobService.SubmitJob:output_type -> weir.v1.SubmitJobResponse
+	4,  // 32: weir.v1.JobService.ListJobs:output_type -> weir.v1.ListJobsResponse
+	6,  // 33: weir.v1.JobService.GetJob:output_type -> weir.v1.GetJobResponse
+	8,  // 34: weir.v1.JobService.WatchJob:output_type -> weir.v1.WatchJobResponse
+	14, // 35: weir.v1.JobService.CancelJob:output_type -> weir.v1.CancelJobResponse
+	16, // 36: weir.v1.JobService.TriggerCheckpoint:output_type -> weir.v1.TriggerJobCheckpointResponse
+	18, // 37: weir.v1.JobService.TriggerSavepoint:output_type -> weir.v1.TriggerSavepointResponse
+	22, // 38: weir.v1.JobService.ListCheckpoints:output_type -> weir.v1.ListCheckpointsResponse
+	24, // 39: weir.v1.JobService.GetCheckpoint:output_type -> weir.v1.GetCheckpointResponse
+	20, // 40: weir.v1.JobService.DisposeSavepoint:output_type -> weir.v1.DisposeSavepointResponse
+	28, // 41: weir.v1.JobService.ListTaskExecutors:output_type -> weir.v1.ListTaskExecutorsResponse
+	31, // [31:42] is the sub-list for method output_type
+	20, // [20:31] is the sub-list for method input_type
 	20, // [20:20] is the sub-list for extension type_name
 	20, // [20:20] is the sub-list for extension extendee
 	0,  // [0:20] is the sub-list for field type_name
@@ -2006,7 +2095,7 @@ func file_weir_v1_job_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_weir_v1_job_proto_rawDesc), len(file_weir_v1_job_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   28,
+			NumMessages:   30,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

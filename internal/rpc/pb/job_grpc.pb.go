@@ -28,6 +28,7 @@ const (
 	JobService_TriggerSavepoint_FullMethodName  = "/weir.v1.JobService/TriggerSavepoint"
 	JobService_ListCheckpoints_FullMethodName   = "/weir.v1.JobService/ListCheckpoints"
 	JobService_GetCheckpoint_FullMethodName     = "/weir.v1.JobService/GetCheckpoint"
+	JobService_DisposeSavepoint_FullMethodName  = "/weir.v1.JobService/DisposeSavepoint"
 	JobService_ListTaskExecutors_FullMethodName = "/weir.v1.JobService/ListTaskExecutors"
 )
 
@@ -51,6 +52,8 @@ type JobServiceClient interface {
 	TriggerSavepoint(ctx context.Context, in *TriggerSavepointRequest, opts ...grpc.CallOption) (*TriggerSavepointResponse, error)
 	ListCheckpoints(ctx context.Context, in *ListCheckpointsRequest, opts ...grpc.CallOption) (*ListCheckpointsResponse, error)
 	GetCheckpoint(ctx context.Context, in *GetCheckpointRequest, opts ...grpc.CallOption) (*GetCheckpointResponse, error)
+	// DisposeSavepoint deletes a savepoint, or a checkpoint that a job has left behind. FAILED_PRECONDITION: a running job uses it.
+	DisposeSavepoint(ctx context.Context, in *DisposeSavepointRequest, opts ...grpc.CallOption) (*DisposeSavepointResponse, error)
 	ListTaskExecutors(ctx context.Context, in *ListTaskExecutorsRequest, opts ...grpc.CallOption) (*ListTaskExecutorsResponse, error)
 }
 
@@ -161,6 +164,16 @@ func (c *jobServiceClient) GetCheckpoint(ctx context.Context, in *GetCheckpointR
 	return out, nil
 }
 
+func (c *jobServiceClient) DisposeSavepoint(ctx context.Context, in *DisposeSavepointRequest, opts ...grpc.CallOption) (*DisposeSavepointResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(DisposeSavepointResponse)
+	err := c.cc.Invoke(ctx, JobService_DisposeSavepoint_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *jobServiceClient) ListTaskExecutors(ctx context.Context, in *ListTaskExecutorsRequest, opts ...grpc.CallOption) (*ListTaskExecutorsResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ListTaskExecutorsResponse)
@@ -191,6 +204,8 @@ type JobServiceServer interface {
 	TriggerSavepoint(context.Context, *TriggerSavepointRequest) (*TriggerSavepointResponse, error)
 	ListCheckpoints(context.Context, *ListCheckpointsRequest) (*ListCheckpointsResponse, error)
 	GetCheckpoint(context.Context, *GetCheckpointRequest) (*GetCheckpointResponse, error)
+	// DisposeSavepoint deletes a savepoint, or a checkpoint that a job has left behind. FAILED_PRECONDITION: a running job uses it.
+	DisposeSavepoint(context.Context, *DisposeSavepointRequest) (*DisposeSavepointResponse, error)
 	ListTaskExecutors(context.Context, *ListTaskExecutorsRequest) (*ListTaskExecutorsResponse, error)
 	mustEmbedUnimplementedJobServiceServer()
 }
@@ -228,6 +243,9 @@ func (UnimplementedJobServiceServer) ListCheckpoints(context.Context, *ListCheck
 }
 func (UnimplementedJobServiceServer) GetCheckpoint(context.Context, *GetCheckpointRequest) (*GetCheckpointResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetCheckpoint not implemented")
+}
+func (UnimplementedJobServiceServer) DisposeSavepoint(context.Context, *DisposeSavepointRequest) (*DisposeSavepointResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method DisposeSavepoint not implemented")
 }
 func (UnimplementedJobServiceServer) ListTaskExecutors(context.Context, *ListTaskExecutorsRequest) (*ListTaskExecutorsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListTaskExecutors not implemented")
@@ -408,6 +426,24 @@ func _JobService_GetCheckpoint_Handler(srv interface{}, ctx context.Context, dec
 	return interceptor(ctx, in, info, handler)
 }
 
+func _JobService_DisposeSavepoint_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(DisposeSavepointRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(JobServiceServer).DisposeSavepoint(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: JobService_DisposeSavepoint_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(JobServiceServer).DisposeSavepoint(ctx, req.(*DisposeSavepointRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _JobService_ListTaskExecutors_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ListTaskExecutorsRequest)
 	if err := dec(in); err != nil {
@@ -464,6 +500,10 @@ var JobService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "GetCheckpoint",
 			Handler:    _JobService_GetCheckpoint_Handler,
+		},
+		{
+			MethodName: "DisposeSavepoint",
+			Handler:    _JobService_DisposeSavepoint_Handler,
 		},
 		{
 			MethodName: "ListTaskExecutors",
