@@ -217,15 +217,29 @@ func (l *jobLoop) readRestored(ctx context.Context) (*checkpoint.Completed, erro
 	return c, nil
 }
 
+// decode reads a checkpoint, sees that its files are there, and gives the part that the job takes over. What it leaves out was allowed when the
+// job was submitted, for the checkpoint and the graph are the same.
 func (l *jobLoop) decode(ctx context.Context, s Storage, dir string) (*checkpoint.Metadata, error) {
 	data, err := s.ReadFile(ctx, dir+"/"+checkpoint.MetadataFile, checkpoint.MaxMetadataBytes)
 	if err != nil {
 		return nil, err
 	}
 	md, err := checkpoint.DecodeMetadata(data)
-	if err == nil {
-		_, err = checkpoint.Assign(md, l.graph)
+	if err != nil {
+		return nil, err
 	}
+	files, err := s.Files(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, len(files))
+	for i, file := range files {
+		names[i] = strings.TrimPrefix(file, dir+"/")
+	}
+	if err := md.CheckFiles(names); err != nil {
+		return nil, err
+	}
+	md, _, err = checkpoint.Fit(md, l.graph, true)
 	return md, err
 }
 

@@ -185,7 +185,7 @@ func TestRecover_WithoutACheckpoint_StartsFromWhatItWasSubmittedWith(t *testing.
 
 // An unreadable latest checkpoint is never passed over: the job says so, and goes on when it can be read again.
 func TestFault_B91_UnreadableLatest_IsNamedAndNothingStarts(t *testing.T) {
-	for _, what := range []string{"damaged", "gone"} {
+	for _, what := range []string{"damaged", "gone", "without a state file"} {
 		synctest.Test(t, func(t *testing.T) {
 			c, s := newKept(t)
 			c.start("a", 1, script{})
@@ -193,9 +193,15 @@ func TestFault_B91_UnreadableLatest_IsNamedAndNothingStarts(t *testing.T) {
 			time.Sleep(500 * time.Millisecond) // checkpoint 1 is recorded as completed
 			c.kill(s)
 			name := string(id) + "/chk-1/_metadata"
-			whole := c.storage.files[name]
-			if c.storage.files[name] = []byte("rubbish"); what == "gone" {
+			if what == "without a state file" {
+				name = string(id) + "/chk-1/agg-0-a1-c1.state"
+			}
+			whole, there := c.storage.files[name]
+			if c.storage.files[name] = []byte("rubbish"); what != "damaged" {
 				delete(c.storage.files, name)
+			}
+			if !there {
+				t.Fatalf("%s is not there to begin with: %v", name, c.storage.content())
 			}
 			n := c.next(s)
 			defer n.close()
@@ -219,25 +225,73 @@ func TestFault_B91_UnreadableLatest_IsNamedAndNothingStarts(t *testing.T) {
 	}
 }
 
-func TestCancel_OfAJobThatCannotBeRecovered_EndsIt(t *testing.T) {
+// A job that was started without the state of an operator, as was allowed then, recovers so before it has a checkpoint of its own.
+func TestFault_B91_StateLeftOutAtTheStart_IsLeftOutAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, s := newKept(t)
 		c.start("a", 1, script{})
-		id := c.submit(1, func(r *gateway.Submission) { r.Options.Checkpoint.DeleteOnCancel = true })
+		first := c.submit(1)
 		time.Sleep(500 * time.Millisecond)
+		if _, err := c.m.Cancel(t.Context(), first); err != nil {
+			t.Fatal(err)
+		}
+		name := string(first) + "/chk-1/_metadata"
+		md, err := checkpoint.DecodeMetadata(c.storage.files[name])
+		if err != nil {
+			t.Fatal(err)
+		}
+		md.Vertices[1].Operators[0].ID = "gone"
+		md.Vertices[1].Subtasks[0].Operators = []checkpoint.OperatorState{{
+			Operator: "gone", Items: &checkpoint.Items{Handle: checkpoint.InlineHandle([]byte("x")), Offsets: []int64{0, 1}},
+		}}
+		if c.storage.files[name], err = checkpoint.EncodeMetadata(md); err != nil {
+			t.Fatal(err)
+		}
+		id := c.submit(1, func(r *gateway.Submission) {
+			r.RestorePath, r.AllowNonRestored, r.Options.Checkpoint.Interval = "file:///chk/"+string(first)+"/chk-1", true, -1
+		})
+		c.expect(id, job.Running)
 		c.kill(s)
-		c.storage.files[string(id)+"/chk-1/_metadata"] = []byte("rubbish")
 		n := c.next(s)
 		defer n.close()
-		n.expect(id, job.Created)
-		if state, err := n.m.Cancel(t.Context(), id); state != job.Canceled || err != nil {
-			t.Fatalf("canceled as %s, %v", state, err)
+		a := n.start("a", 1, script{})
+		if got := n.expect(id, job.Running); runningTasks(got) != 2 {
+			t.Errorf("%d tasks run: %s", runningTasks(got), got.Detail)
 		}
-		synctest.Wait()
-		if left := n.storage.content(); len(left) > 0 || !s.all()[0].End.Clean {
-			t.Errorf("left: %v, end %+v", left, s.all()[0].End)
+		if d, _ := a.lastDeployment(); d.Tasks[0].Restore == nil || d.Tasks[0].Restore.Checkpoint != 1 {
+			t.Errorf("deployed %+v, want checkpoint 1", d.Tasks)
 		}
 	})
+}
+
+// Canceling such a job is the way to start it anew from an older checkpoint, so none is deleted unless that was asked for.
+func TestCancel_OfAJobThatCannotBeRecovered_EndsIt(t *testing.T) {
+	for _, deletes := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			c, s := newKept(t)
+			c.start("a", 1, script{})
+			id := c.submit(1, func(r *gateway.Submission) {
+				r.Options.Checkpoint.DeleteOnCancel, r.Options.Checkpoint.Retained = deletes, 2
+			})
+			time.Sleep(1500 * time.Millisecond)
+			c.kill(s)
+			c.storage.files[string(id)+"/chk-2/_metadata"] = []byte("rubbish")
+			n := c.next(s)
+			defer n.close()
+			n.expect(id, job.Created)
+			if state, err := n.m.Cancel(t.Context(), id); state != job.Canceled || err != nil {
+				t.Fatalf("canceled as %s, %v", state, err)
+			}
+			synctest.Wait()
+			left := strings.Join(n.storage.content(), " ")
+			if kept := strings.Contains(left, "chk-1/_metadata") && strings.Contains(left, "chk-2/_metadata"); kept == deletes || deletes && left != "" {
+				t.Errorf("deletes=%v: left: %s", deletes, left)
+			}
+			if !s.all()[0].End.Clean {
+				t.Errorf("deletes=%v: end %+v", deletes, s.all()[0].End)
+			}
+		})
+	}
 }
 
 // The metadata was written, its answer lost, and the job master died before anything newer completed: the checkpoint is whole, and nobody has

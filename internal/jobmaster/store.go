@@ -208,12 +208,11 @@ func (l *jobLoop) sweepJobDir(ctx context.Context) error {
 	}
 	if l.cfg.Store != nil {
 		found := findDirs(l.id, files)
-		keep := max(l.options.Checkpoint.Retained, 1)
+		gone := found.unfinished
 		if end.DeleteAll {
-			keep = 0
+			gone = slices.Concat(found.whole, gone)
 		}
-		over := found.whole[:max(len(found.whole)-keep, 0)]
-		for _, id := range slices.Concat(over, found.unfinished) {
+		for _, id := range gone {
 			if err := l.cfg.Storage.DiscardCheckpoint(ctx, checkpoint.Dir(l.id, id)); err != nil {
 				return err
 			}
