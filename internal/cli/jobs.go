@@ -26,11 +26,19 @@ func (w *weir) jobsCommand() *cobra.Command {
 		for _, s := range list {
 			running, tasks := countTasks(s)
 			t.add(string(s.ID), s.Name, s.State.String(), fmt.Sprintf("%d/%d", running, tasks), strconv.Itoa(s.Completed), strconv.Itoa(s.Restarts),
-				formatAge(now, s.Submitted), formatDuration(ranFor(s, now)), s.Detail)
+				formatAge(now, s.Submitted), formatDuration(ranFor(s, now)), noteOf(s))
 		}
 		t.write(w.process.Stdout)
 		return nil
 	})
+}
+
+// noteOf is what there is to say of a job in a list: first of all that it is degraded.
+func noteOf(s gateway.JobStatus) string {
+	if s.Degraded == "" {
+		return s.Detail
+	}
+	return "DEGRADED: " + s.Degraded
 }
 
 // ranFor is how long a job has been there.

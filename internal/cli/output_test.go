@@ -140,3 +140,17 @@ func TestViews_AreDocumented(t *testing.T) {
 		}
 	}
 }
+
+func TestNoteOf_ADegradedJobSaysSoFirst(t *testing.T) {
+	s := gateway.JobStatus{Detail: "attempt 1"}
+	if got := noteOf(s); got != "attempt 1" {
+		t.Errorf("%q", got)
+	}
+	s.Degraded = "no checkpoint has completed for more than 30s: why"
+	if got := noteOf(s); got != "DEGRADED: no checkpoint has completed for more than 30s: why" {
+		t.Errorf("%q", got)
+	}
+	if v := viewJob(s); v.Degraded != s.Degraded {
+		t.Errorf("in JSON: %q", v.Degraded)
+	}
+}

@@ -44,6 +44,8 @@ func (s *submission) add(cmd *cobra.Command) {
 	f.IntVar(&c.TolerableFailures, "checkpoint-tolerable-failures", c.TolerableFailures, "failed checkpoints in a row that do not restart the job")
 	f.BoolVar(&c.DeleteOnCancel, "checkpoint-delete-on-cancel", c.DeleteOnCancel, "delete the checkpoints of a job that is canceled")
 
+	f.DurationVar(&c.DegradedAfter, "checkpoint-degraded-after", 0, "time without a completed checkpoint after which the job is shown as DEGRADED; 0: 10 intervals, at least 30s; negative: never")
+
 	r := &o.Restart
 	f.Var(&s.restart, "restart-strategy", "when a job restarts after a failure")
 	f.DurationVar(&r.InitialDelay, "restart-delay", r.InitialDelay, "delay of a restart; of the first one with exponential-delay")

@@ -11,21 +11,27 @@ import (
 
 // jobView is a job.
 type jobView struct {
-	ID                   string          `json:"job_id"`
-	Name                 string          `json:"name"`
-	State                string          `json:"state"`
-	Detail               string          `json:"detail,omitempty"`
-	Submitted            string          `json:"submitted"`
-	Ended                string          `json:"ended,omitempty"`
-	Restarts             int             `json:"restarts"`
-	TasksRunning         int             `json:"tasks_running"`
-	Tasks                int             `json:"tasks"`
+	ID           string `json:"job_id"`
+	Name         string `json:"name"`
+	State        string `json:"state"`
+	Detail       string `json:"detail,omitempty"`
+	Submitted    string `json:"submitted"`
+	Ended        string `json:"ended,omitempty"`
+	Restarts     int    `json:"restarts"`
+	TasksRunning int    `json:"tasks_running"`
+	Tasks        int    `json:"tasks"`
+	jobCheckpointsView
+	LeaderEpoch uint64       `json:"leader_epoch"`
+	Fingerprint string       `json:"fingerprint"`
+	Vertices    []vertexView `json:"vertices"`
+}
+
+// jobCheckpointsView is the part of a job about its checkpoints.
+type jobCheckpointsView struct {
 	CheckpointsCompleted int             `json:"checkpoints_completed"`
 	CheckpointsFailed    int             `json:"checkpoints_failed"`
 	LastCheckpoint       *checkpointView `json:"last_checkpoint,omitempty"`
-	LeaderEpoch          uint64          `json:"leader_epoch"`
-	Fingerprint          string          `json:"fingerprint"`
-	Vertices             []vertexView    `json:"vertices"`
+	Degraded             string          `json:"degraded,omitempty"`
 }
 
 type vertexView struct {
@@ -120,8 +126,9 @@ func viewJob(s gateway.JobStatus) jobView {
 	running, tasks := countTasks(s)
 	v := jobView{
 		ID: string(s.ID), Name: s.Name, State: s.State.String(), Detail: s.Detail, Submitted: viewTime(s.Submitted), Ended: viewTime(s.Ended),
-		Restarts: s.Restarts, TasksRunning: running, Tasks: tasks, CheckpointsCompleted: s.Completed, CheckpointsFailed: s.Failed,
+		Restarts: s.Restarts, TasksRunning: running, Tasks: tasks,
 		LeaderEpoch: uint64(s.Epoch), Fingerprint: s.Fingerprint, Vertices: viewEach(s.Vertices, viewVertex),
+		jobCheckpointsView: jobCheckpointsView{CheckpointsCompleted: s.Completed, CheckpointsFailed: s.Failed, Degraded: s.Degraded},
 	}
 	if s.Last != nil {
 		last := viewCheckpoint(*s.Last)

@@ -48,6 +48,7 @@ func (c *Core) complete(p *pending) {
 	if p.savepoint() {
 		return // it is the user's: not restored from by itself, subsumes nothing, commits nothing
 	}
+	c.calm()
 	subsumed := c.store.add(&checkpoint.Completed{Dir: p.dir, Metadata: p.meta}, c.cfg.Options.Retained)
 	for _, old := range slices.Clone(c.pending) {
 		if old.id < p.id && old.phase != finalizing && !old.savepoint() {
@@ -58,6 +59,7 @@ func (c *Core) complete(p *pending) {
 		c.notifyComplete(p.id)
 		if p.afterEnd && p.exec == c.exec {
 			c.exec.final.done, c.exec.final.retryAt = true, time.Time{}
+			c.noAlarm()
 			c.refuseAll(checkpoint.NotAllRunning, finishing)
 		}
 	}

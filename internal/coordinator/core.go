@@ -54,6 +54,7 @@ func New(cfg Config) *Core {
 	if o.Interval > 0 {
 		o.Interval = min(max(o.Interval, o.MinPause, minInterval), maxInterval)
 	}
+	o.DegradedAfter = degradedAfter(o.DegradedAfter, o.Interval)
 	o.MaxConcurrent = min(max(o.MaxConcurrent, 1), maxPending)
 	o.Timeout = min(max(o.Timeout, minInterval), maxInterval)
 	if cfg.History <= 0 {
@@ -119,6 +120,7 @@ func (c *Core) handle(ev Event) {
 func (c *Core) tick() {
 	c.expire()
 	c.retryDoubts()
+	c.checkAlarm()
 	if c.exec == nil {
 		return
 	}
@@ -140,6 +142,7 @@ func (c *Core) Deadline() (time.Time, bool) {
 			earlier(p.expires)
 		}
 	}
+	earlier(c.alarmAt())
 	for _, d := range c.store.doubts {
 		earlier(d.retryAt)
 	}

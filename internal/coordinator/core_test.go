@@ -24,7 +24,7 @@ func wide(parallelism int) *job.Graph {
 // manual is a core without periodic checkpoints whose tasks run.
 func manual(t testing.TB, g *job.Graph, change func(*Config)) *Core {
 	t.Helper()
-	cfg := Config{Job: testJob, Graph: g, Epoch: 1, Options: job.CheckpointOptions{Interval: -1, TolerableFailures: 1 << 30}}
+	cfg := Config{Job: testJob, Graph: g, Epoch: 1, Options: job.CheckpointOptions{Interval: -1, TolerableFailures: 1 << 30, DegradedAfter: -1}}
 	if change != nil {
 		change(&cfg)
 	}
@@ -255,6 +255,8 @@ func TestStrings_AreOneLineWithoutStateBytes(t *testing.T) {
 			"SendNotifyComplete 1 to v[0]#1 v[1]#1 v[2]#1 v[3]#1 v[4]#1 v[5]#1 v[6]#1 v[7]#1 and 12 more"},
 		{Completed{ID: 1, Kind: checkpoint.Checkpoint, Duration: time.Second, Bytes: 5 << 30}, "checkpoint 1 completed in 1s, 5.0GiB"},
 		{Completed{ID: 1, Kind: checkpoint.Checkpoint, Bytes: 1536, Final: true}, "checkpoint 1 completed in 0s, 1.5KiB, the final one"},
+		{Degraded{Message: "why"}, "degraded: why"},
+		{Recovered{After: 90 * time.Second}, "degraded no longer: a checkpoint has completed after 1m30s"},
 		{AckReply{Request: 1, Verdict: checkpoint.StaleEpoch}, "AckReply request=1 STALE_EPOCH"},
 	} {
 		if got := c.value.String(); got != c.want || strings.Contains(got, "\n") || strings.Contains(got, "secret") {

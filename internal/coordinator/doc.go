@@ -20,7 +20,7 @@
 //
 //	event                   effects
 //	TasksRunning            none; the periodic timer is armed
-//	Tick                    Aborted of expired ones; InitLocation; SendNotifyComplete again
+//	Tick                    Aborted of expired ones; InitLocation; SendNotifyComplete again; Degraded
 //	TriggerRequested        InitLocation, or Reply when it is refused, or none while it waits (savepoints only for a trigger phase or deletions)
 //	EndOfDataReached        InitLocation of the final checkpoint, or none while it waits
 //	TaskFinished            SendTrigger to the tasks behind it; WriteMetadata if it was the last one that was waited for

@@ -88,6 +88,12 @@ type Aborted struct {
 	Message string
 }
 
+// Degraded: for too long no checkpoint has completed; Core.Degraded says so until Recovered.
+type Degraded struct{ Message string }
+
+// Recovered: a checkpoint has completed after Degraded.
+type Recovered struct{ After time.Duration }
+
 // FailJob: more checkpoints have failed in a row than the job tolerates.
 type FailJob struct{ Failure job.Failure }
 
@@ -101,4 +107,6 @@ func (Discard) effect()            {}
 func (Reply) effect()              {}
 func (Completed) effect()          {}
 func (Aborted) effect()            {}
+func (Degraded) effect()           {}
+func (Recovered) effect()          {}
 func (FailJob) effect()            {}

@@ -21,6 +21,7 @@ type failure struct {
 type failures struct {
 	inARow  int   // counted ones since the last completion
 	aborted idSet // the newest, to tell late acks from repeated ones
+	alarm   alarm
 }
 
 // reasons is the closed list; true: counted as a failure of the job. The others have causes that end by themselves, that are counted
@@ -48,6 +49,7 @@ func (c *Core) abort(p *pending, f failure) {
 	}
 	p.stats.Reason, p.stats.Failure = f.reason, f.message
 	duration := c.stats.end(p.stats, StateAborted, c.now)
+	c.failures.alarm.remember(p, f)
 	running := c.exec != nil && c.exec == p.exec
 
 	c.emit(Aborted{ID: p.id, Reason: f.reason, Message: f.message})
@@ -87,10 +89,10 @@ func (c *Core) forget(p *pending) {
 }
 
 // count adds a failure and fails the job when there are more in a row than it tolerates. Only the execution that runs is judged, so a
-// late failure of an earlier one never hurts it. A savepoint that a task declined counts; one that expired or could not be written does
+// late failure of an earlier one never hurts it; nor does one that was triggered before the latest that completed. A savepoint that a task declined counts; one that expired or could not be written does
 // not: the job itself is well.
 func (c *Core) count(p *pending, f failure) {
-	if !Counted(f.reason) || (p.savepoint() && !f.byTask) {
+	if !Counted(f.reason) || (p.savepoint() && !f.byTask) || p.id < c.store.latestID() {
 		return
 	}
 	c.failures.inARow++

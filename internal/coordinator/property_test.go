@@ -86,6 +86,7 @@ func newWorld(seed uint64) *world {
 		Timeout:       time.Duration(1+rng.IntN(30)) * 100 * time.Millisecond,
 		MaxConcurrent: 1 + rng.IntN(3), Retained: 1 + rng.IntN(3), TolerableFailures: rng.IntN(3),
 	}
+	w.options.DegradedAfter = time.Duration(rng.IntN(4)-1) * time.Second
 	w.core = New(Config{Job: testJob, Graph: testGraph(), Epoch: 1, Options: w.options, History: 1 + rng.IntN(20)})
 	return w
 }

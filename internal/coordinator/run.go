@@ -26,6 +26,7 @@ func (c *Core) tasksRunning(ev TasksRunning) {
 		c.stale++
 	}
 	c.exec = exec
+	c.failures.alarm.expect(c.now)
 	if o := c.cfg.Options; o.Interval > 0 {
 		spread := time.Duration(ev.Random * float64(o.Interval-o.MinPause))
 		exec.timer = c.now.Add(o.MinPause + spread)
@@ -60,6 +61,7 @@ func (c *Core) close(ev Closed) {
 	}
 	c.closed, c.doomed = true, ev.DeleteAll
 	c.closeDoubts()
+	c.noAlarm()
 	c.stop(checkpoint.Shutdown, "the job has ended")
 	if c.doomed {
 		for _, old := range c.store.clear() {

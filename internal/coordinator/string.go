@@ -144,6 +144,14 @@ func (e Aborted) String() string {
 }
 
 // String is one line.
+func (e Degraded) String() string { return "degraded: " + e.Message }
+
+// String is one line.
+func (e Recovered) String() string {
+	return fmt.Sprintf("degraded no longer: a checkpoint has completed after %s", e.After.Round(time.Millisecond))
+}
+
+// String is one line.
 func (e FailJob) String() string {
 	return fmt.Sprintf("FailJob class=%s message=%s", e.Failure.Class, quote(e.Failure.String()))
 }

@@ -17,7 +17,7 @@ import (
 // TestTranscripts runs testdata: commands are events, the output is the effects. The job is "src -> map" with one source task src[0] and
 // two tasks map[0] and map[1]; -rewrite writes what the core does now. Commands:
 //
-//	new [interval=10s] [pause=0s] [timeout=1m] [concurrent=1] [retained=1] [tolerable=0] [first=1] [restored=N] [restored-savepoint=N] [restored-foreign=N]
+//	new [interval=10s] [pause=0s] [timeout=1m] [concurrent=1] [retained=1] [tolerable=0] [degraded=-1s] [first=1] [restored=N] [restored-savepoint=N] [restored-foreign=N]
 //	running [attempt=1] [random=0]      stop [REASON]          tick +DURATION (time passes, then a Tick)   wait +DURATION (no Tick)
 //	trigger [savepoint=DIR]             final                  location ID [dir=DIR] [error=TEXT]
 //	ack TASK ID [epoch=1] [bytes=100]   ack-all ID [attempt=1] decline TASK ID [REASON] [epoch=1]          trigger-failed TASK ID
@@ -103,6 +103,7 @@ func (s *script) create(t *testing.T, d *datadriven.TestData) {
 			MaxConcurrent:     number(t, d, "concurrent", 1),
 			Retained:          number(t, d, "retained", 1),
 			TolerableFailures: number(t, d, "tolerable", 0),
+			DegradedAfter:     duration(t, d, "degraded", -time.Second),
 		},
 	}
 	restored := func(id int, kind checkpoint.Kind, from job.ID) {
@@ -232,9 +233,13 @@ func (s *script) state() string {
 	if l := s.core.Latest(); l != nil {
 		latest = fmt.Sprintf("%s %d in %s", l.Metadata.Kind, l.Metadata.ID, l.Dir)
 	}
+	degraded := s.core.Degraded()
+	if degraded != "" {
+		degraded = "\ndegraded: " + degraded
+	}
 	c := s.core.Counts()
-	return fmt.Sprintf("time: +%s\n%s\nlatest: %s\nsettled: %t\ncompleted %d failed %d in progress %d deleting %d stale %d",
-		s.now.Sub(s.start), s.deadline(), latest, s.core.Settled(), c.Completed, c.Failed, c.InProgress, s.core.Deleting(), s.core.Stale())
+	return fmt.Sprintf("time: +%s\n%s\nlatest: %s\nsettled: %t%s\ncompleted %d failed %d in progress %d deleting %d stale %d",
+		s.now.Sub(s.start), s.deadline(), latest, s.core.Settled(), degraded, c.Completed, c.Failed, c.InProgress, s.core.Deleting(), s.core.Stale())
 }
 
 func (s *script) history() string {

@@ -125,8 +125,16 @@ func (c *Core) whatIsMissing(p *pending) string {
 	if p.phase == locating {
 		return fmt.Sprintf("the checkpoint directory was not ready within %s", timeout)
 	}
-	n := len(p.acked)
-	text := fmt.Sprintf("%d of %d tasks acknowledged within %s; missing:", n-p.missing, n, timeout)
+	return p.missingTasks(fmt.Sprintf("%d of %d tasks acknowledged within %s; missing:", len(p.acked)-p.missing, len(p.acked), timeout))
+}
+
+// progress says how many tasks have acknowledged, and which have not.
+func (p *pending) progress() string {
+	return p.missingTasks(fmt.Sprintf("%d of %d tasks have acknowledged; missing:", len(p.acked)-p.missing, len(p.acked)))
+}
+
+// missingTasks appends the tasks that have not acknowledged, the first few by name.
+func (p *pending) missingTasks(text string) string {
 	named := 0
 	for slot, acked := range p.acked {
 		if acked {

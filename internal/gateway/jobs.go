@@ -63,6 +63,7 @@ type JobStatus struct {
 	Failed      int
 	Epoch       job.LeaderEpoch
 	Fingerprint string
+	Degraded    string // no checkpoint has completed for too long, and why; empty: all is well
 }
 
 // VertexStatus is a vertex as people see it.

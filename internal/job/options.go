@@ -23,6 +23,7 @@ type CheckpointOptions struct {
 	Retained          int
 	TolerableFailures int // failed checkpoints in a row before the job restarts
 	DeleteOnCancel    bool
+	DegradedAfter     time.Duration // without a completed checkpoint the job is DEGRADED; 0: 10 intervals, at least 30 s; negative: never
 }
 
 // Strategy is a restart strategy.

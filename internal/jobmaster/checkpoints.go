@@ -49,6 +49,8 @@ func (l *jobLoop) coordinate(ctx context.Context, e coordinator.Effect) {
 		l.completed(ctx, e)
 	case coordinator.Aborted:
 		l.note(e, zap.Int64("checkpoint", int64(e.ID)))
+	case coordinator.Degraded, coordinator.Recovered:
+		l.note(e)
 	case coordinator.FailJob:
 		l.note(e)
 		l.feed(scheduler.JobFailed{Failure: e.Failure})

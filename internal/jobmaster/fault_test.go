@@ -110,3 +110,43 @@ func TestFault_B93_RestartWithAnUncertainCheckpoint_DeletesItFirst(t *testing.T)
 		}
 	})
 }
+
+// A job that looks healthy while its checkpoints never complete says so, with the cause, and when it is over.
+func TestDegraded_IsInTheStatusAndTheTimelineUntilACheckpointCompletes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		defer c.close()
+		c.start("a", 2, script{noAck: func(r gateway.TriggerCheckpoint, a job.AttemptID) bool { return r.ID < 3 && a.Task.Vertex != "src" }})
+		id := c.submit(1, func(s *gateway.Submission) {
+			s.Options.Checkpoint.TolerableFailures, s.Options.Checkpoint.Timeout = 9, 2*time.Second
+			s.Options.Checkpoint.DegradedAfter = 3 * time.Second
+		})
+		time.Sleep(2900 * time.Millisecond)
+		if s := c.expect(id, job.Running); s.Degraded != "" {
+			t.Errorf("degraded after 2.9s: %s", s.Degraded)
+		}
+		time.Sleep(200 * time.Millisecond)
+		if s := c.expect(id, job.Running); !strings.Contains(s.Degraded, "EXPIRED") || !strings.Contains(s.Degraded, "more than 3s") {
+			t.Errorf("degraded %q, want the time and the cause", s.Degraded)
+		}
+		time.Sleep(5 * time.Second)
+		if s := c.expect(id, job.Running); s.Degraded != "" || s.Last == nil {
+			t.Errorf("degraded %q after checkpoint %+v", s.Degraded, s.Last)
+		}
+		var told []string
+		end := errors.New("seen")
+		if err := c.m.Watch(t.Context(), id, func(_ gateway.JobStatus, events []gateway.JobEvent) error {
+			for _, e := range events {
+				if strings.HasPrefix(e.Text, "degraded") {
+					told = append(told, e.Text)
+				}
+			}
+			return end
+		}); !errors.Is(err, end) {
+			t.Fatal(err)
+		}
+		if len(told) != 2 || !strings.HasPrefix(told[0], "degraded: ") || !strings.HasPrefix(told[1], "degraded no longer") {
+			t.Errorf("the timeline says %q", told)
+		}
+	})
+}

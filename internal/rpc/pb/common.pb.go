@@ -515,8 +515,10 @@ type CheckpointOptions struct {
 	DeleteOnCancel bool `protobuf:"varint,6,opt,name=delete_on_cancel,json=deleteOnCancel,proto3" json:"delete_on_cancel,omitempty"`
 	// Checkpoints that may be pending at a time; savepoints do not wait for it. Zero: 1.
 	MaxConcurrent int32 `protobuf:"varint,7,opt,name=max_concurrent,json=maxConcurrent,proto3" json:"max_concurrent,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	// After this time without a completed checkpoint the job is degraded. Zero: 10 intervals, at least 30 s. Negative: never.
+	DegradedAfterMs int64 `protobuf:"varint,8,opt,name=degraded_after_ms,json=degradedAfterMs,proto3" json:"degraded_after_ms,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *CheckpointOptions) Reset() {
@@ -594,6 +596,13 @@ func (x *CheckpointOptions) GetDeleteOnCancel() bool {
 func (x *CheckpointOptions) GetMaxConcurrent() int32 {
 	if x != nil {
 		return x.MaxConcurrent
+	}
+	return 0
+}
+
+func (x *CheckpointOptions) GetDegradedAfterMs() int64 {
+	if x != nil {
+		return x.DegradedAfterMs
 	}
 	return 0
 }
@@ -793,7 +802,7 @@ const file_weir_v1_common_proto_rawDesc = "" +
 	"checkpoint\x18\x03 \x01(\v2\x1a.weir.v1.CheckpointOptionsR\n" +
 	"checkpoint\x121\n" +
 	"\arestart\x18\x04 \x01(\v2\x17.weir.v1.RestartOptionsR\arestart\x124\n" +
-	"\bexchange\x18\x05 \x01(\v2\x18.weir.v1.ExchangeOptionsR\bexchange\"\x91\x02\n" +
+	"\bexchange\x18\x05 \x01(\v2\x18.weir.v1.ExchangeOptionsR\bexchange\"\xbd\x02\n" +
 	"\x11CheckpointOptions\x12\x1f\n" +
 	"\vinterval_ms\x18\x01 \x01(\x03R\n" +
 	"intervalMs\x12 \n" +
@@ -804,7 +813,8 @@ const file_weir_v1_common_proto_rawDesc = "" +
 	"\bretained\x18\x04 \x01(\x05R\bretained\x12-\n" +
 	"\x12tolerable_failures\x18\x05 \x01(\x05R\x11tolerableFailures\x12(\n" +
 	"\x10delete_on_cancel\x18\x06 \x01(\bR\x0edeleteOnCancel\x12%\n" +
-	"\x0emax_concurrent\x18\a \x01(\x05R\rmaxConcurrent\"\x8f\x02\n" +
+	"\x0emax_concurrent\x18\a \x01(\x05R\rmaxConcurrent\x12*\n" +
+	"\x11degraded_after_ms\x18\b \x01(\x03R\x0fdegradedAfterMs\"\x8f\x02\n" +
 	"\x0eRestartOptions\x12\x1a\n" +
 	"\bstrategy\x18\x01 \x01(\tR\bstrategy\x12(\n" +
 	"\x10initial_delay_ms\x18\x02 \x01(\x03R\x0einitialDelayMs\x12 \n" +
