@@ -18,6 +18,7 @@ type Job struct {
 	Submitted time.Time
 	// Restore is the directory of the checkpoint that the job was to start from, as the job master names it; empty: none.
 	Restore string
+	Claimed bool // the job owns that checkpoint
 }
 
 // Progress is what must never be used a second time, and what must not be missing.

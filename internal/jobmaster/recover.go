@@ -43,17 +43,20 @@ func (r *recovery) detail() string {
 
 // recall makes the loop of a recorded job. One that has ended only shows how.
 func (m *JobMaster) recall(r ha.Record) *jobLoop {
-	l := newJobLoop(&m.cfg, m.registry, spec{
+	s := spec{
 		id: r.Job.ID, order: r.Job.Order, name: r.Job.Name, params: r.Job.Params, options: r.Job.Options, graph: r.Job.Graph,
 		submitted: r.Job.Submitted, recovered: &r,
-	})
+	}
+	if r.Job.Restore != "" {
+		s.restored = &checkpoint.Completed{Dir: r.Job.Restore, Claimed: r.Job.Claimed} // is read when it is needed
+	}
+	l := newJobLoop(&m.cfg, m.registry, s)
 	if r.End == nil {
 		return l
 	}
 	v := l.board.read()
-	s := &v.status
-	s.State, s.Detail, s.Ended = r.End.State, r.End.Failure, r.End.At
-	s.Restarts, s.Completed, s.Failed = r.End.Restarts, r.End.Completed, r.End.Failed
+	v.status.State, v.status.Detail, v.status.Ended = r.End.State, r.End.Failure, r.End.At
+	v.status.Restarts, v.status.Completed, v.status.Failed = r.End.Restarts, r.End.Completed, r.End.Failed
 	l.board.publish(v)
 	close(l.inbox.begun)
 	if r.End.Clean {
@@ -66,9 +69,6 @@ func (m *JobMaster) recall(r ha.Record) *jobLoop {
 // recall sets the records of a job that an earlier job master has run.
 func (l *jobLoop) recall() {
 	r, known := &l.calling.records, l.recovered
-	if l.restored != nil {
-		r.lastID = l.restored.Metadata.ID
-	}
 	if known == nil {
 		return
 	}
@@ -77,7 +77,14 @@ func (l *jobLoop) recall() {
 	l.calling.recovery.open = known.End == nil
 }
 
+// newCoordinator makes the coordinator; that of a job that is being recovered is replaced when its checkpoints are known.
 func (l *jobLoop) newCoordinator(restored *checkpoint.Completed) *coordinator.Core {
+	if restored != nil && restored.Metadata == nil {
+		restored = nil
+	}
+	if restored != nil {
+		l.calling.records.lastID = max(l.calling.records.lastID, restored.Metadata.ID)
+	}
 	return coordinator.New(coordinator.Config{
 		Job: l.id, JobName: l.name, Params: l.params, Graph: l.graph, Epoch: l.cfg.Epoch, Options: l.options.Checkpoint, Restored: restored,
 		FirstID: l.calling.records.lastID + 1,
@@ -103,7 +110,7 @@ func (l *jobLoop) begin(ctx context.Context) {
 		}
 		for _, id := range got.unfinished { // this job master uses higher ids, so it cannot be one of its own
 			dir := checkpoint.Dir(l.id, id)
-			if err := limited(ctx, func(ctx context.Context) error { return l.cfg.Storage.DiscardCheckpoint(ctx, dir) }); err != nil {
+			if err := limited(ctx, func(ctx context.Context) error { return l.discardDir(ctx, dir) }); err != nil {
 				l.log.Warn("delete an unfinished checkpoint", zap.String("dir", dir), zap.Error(err))
 			}
 		}
@@ -174,6 +181,9 @@ func (l *jobLoop) readCheckpoints(ctx context.Context) (found, error) {
 		}
 		return out, err
 	}
+	if o := l.restored; o != nil && o.Claimed {
+		out.older = append(out.older, o) // it counts as the oldest
+	}
 	for i, id := range d.whole {
 		c := &checkpoint.Completed{Dir: checkpoint.Dir(l.id, id)}
 		c.Metadata, err = l.readOwn(ctx, id)
@@ -202,19 +212,18 @@ func (l *jobLoop) readOwn(ctx context.Context, id checkpoint.ID) (*checkpoint.Me
 
 // readRestored reads the checkpoint that the job was submitted with; nil: none.
 func (l *jobLoop) readRestored(ctx context.Context) (*checkpoint.Completed, error) {
-	dir := l.recovered.Job.Restore
-	if dir == "" {
+	if l.restored == nil {
 		return nil, nil
 	}
-	c := &checkpoint.Completed{Dir: dir}
-	err := l.inDir(dir, func(s Storage, dir string) (err error) {
+	c := *l.restored
+	err := l.inDir(c.Dir, func(s Storage, dir string) (err error) {
 		c.Metadata, err = l.decode(ctx, s, dir)
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("the checkpoint %s that it was to start from cannot be read: %w; repair it, or cancel the job and submit it again", l.location(dir), err)
+		return nil, fmt.Errorf("the checkpoint %s that it was to start from cannot be read: %w; repair it, or cancel the job and submit it again", l.location(c.Dir), err)
 	}
-	return c, nil
+	return &c, nil
 }
 
 // decode reads a checkpoint, sees that its files are there, and gives the part that the job takes over. What it leaves out was allowed when the
@@ -295,11 +304,15 @@ func (l *jobLoop) subsumeOlder(ctx context.Context) {
 
 func (l *jobLoop) discardBeside(ctx context.Context, dir string) {
 	l.store(ctx, func(ctx context.Context) coordinator.Event {
-		if err := l.cfg.Storage.DiscardCheckpoint(ctx, dir); err != nil {
+		if err := l.discardDir(ctx, dir); err != nil {
 			l.log.Warn("delete checkpoint", zap.String("dir", dir), zap.Error(err))
 		}
 		return nil
 	})
+}
+
+func (l *jobLoop) discardDir(ctx context.Context, dir string) error {
+	return l.inDir(dir, func(s Storage, dir string) error { return s.DiscardCheckpoint(ctx, dir) })
 }
 
 // withRecovered adds the checkpoints of earlier job masters that are retained to the history of this one, oldest first.

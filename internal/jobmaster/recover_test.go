@@ -109,6 +109,45 @@ func TestRecover_WithoutACheckpoint_StartsFromWhatItWasSubmittedWith(t *testing.
 	})
 }
 
+// A job that owns the checkpoint it was started from deletes it also when another job master has taken over in between.
+func TestRecover_ClaimedCheckpoint_IsDeletedInItsTurn(t *testing.T) {
+	for _, cancels := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			c, s := newKept(t)
+			c.start("a", 1, script{})
+			first := c.submit(1)
+			time.Sleep(500 * time.Millisecond)
+			if _, err := c.m.Cancel(t.Context(), first); err != nil {
+				t.Fatal(err)
+			}
+			id := c.submit(1, func(r *gateway.Submission) {
+				r.RestorePath, r.Claim = "file:///chk/"+string(first)+"/chk-1", true
+				r.Options.Checkpoint.Retained, r.Options.Checkpoint.DeleteOnCancel = 3, true
+			})
+			time.Sleep(500 * time.Millisecond)
+			c.kill(s)
+			n := c.next(s)
+			defer n.close()
+			n.start("a", 1, script{})
+			n.expect(id, job.Running)
+			if !hasMetadata(n, first, 1) {
+				t.Fatal("the claimed checkpoint is gone too early")
+			}
+			if cancels {
+				if _, err := n.m.Cancel(t.Context(), id); err != nil {
+					t.Fatal(err)
+				}
+			} else {
+				time.Sleep(4 * time.Second)
+			}
+			synctest.Wait()
+			if hasMetadata(n, first, 1) {
+				t.Errorf("canceled=%v: the claimed checkpoint is there: %v", cancels, n.storage.content())
+			}
+		})
+	}
+}
+
 // An unreadable latest checkpoint is never passed over: the job says so, and goes on when it can be read again.
 func TestFault_B91_UnreadableLatest_IsNamedAndNothingStarts(t *testing.T) {
 	for _, what := range []string{"damaged", "gone", "without a state file"} {

@@ -45,7 +45,7 @@ func (m *JobMaster) record(ctx context.Context, l *jobLoop) error {
 		ID: l.id, Order: l.order, Name: l.name, Params: l.params, Options: l.options, Graph: l.graph, Submitted: l.submitted.Round(0),
 	}
 	if l.restored != nil {
-		j.Restore = l.restored.Dir
+		j.Restore, j.Claimed = l.restored.Dir, l.restored.Claimed
 	}
 	if err := m.cfg.Store.CreateJob(ctx, j); err != nil {
 		m.forget(ctx, []job.ID{l.id}) // it may be there all the same, and must not run some day
@@ -213,8 +213,13 @@ func (l *jobLoop) sweepJobDir(ctx context.Context) error {
 			gone = slices.Concat(found.whole, gone)
 		}
 		for _, id := range gone {
-			if err := l.cfg.Storage.DiscardCheckpoint(ctx, checkpoint.Dir(l.id, id)); err != nil {
+			if err := l.discardDir(ctx, checkpoint.Dir(l.id, id)); err != nil {
 				return err
+			}
+		}
+		if o := l.restored; end.DeleteAll && o != nil && o.Claimed {
+			if err := l.discardDir(ctx, o.Dir); err != nil { // somebody may have taken the place away that it was in
+				l.log.Warn("delete the checkpoint that the job was started from", zap.String("dir", o.Dir), zap.Error(err))
 			}
 		}
 		if files, err = l.cfg.Storage.Files(ctx, dir); err != nil {
