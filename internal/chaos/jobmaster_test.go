@@ -34,10 +34,11 @@ func TestKill9_JobMasterAndExecutors_IsExact(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := kills(t, 12)
+	rate := 3_000_000 / int(1.25*float64(n+4)*killPause.Seconds()) // of rows: there must be enough of them for all kills
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute+time.Duration(n)*2*killPause)
 	defer cancel()
 	output := filepath.Join(c.Dir, "output")
-	cmd := c.Command(ctx, "run", "flights", "--set", "input="+input, "--set", "output="+output, "--set", "rate=100000",
+	cmd := c.Command(ctx, "run", "flights", "--set", "input="+input, "--set", "output="+output, "--set", fmt.Sprintf("rate=%d", rate),
 		"--parallelism", "4", "--checkpoint-interval", "500ms")
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
@@ -79,6 +80,9 @@ func killAnything(t *testing.T, c *harness.Cluster, n int, ended chan error) (ma
 			return masters, executors
 		case <-time.After(time.Duration((0.25 + 1.5*random.Float64()) * float64(killPause))):
 		}
+		if random.IntN(3) == 0 {
+			savepoint(t, c)
+		}
 		master, victim := random.IntN(3), fmt.Sprintf("e%d", 1+random.IntN(2))
 		if master > 0 { // two of three times
 			masters++
@@ -94,6 +98,19 @@ func killAnything(t *testing.T, c *harness.Cluster, n int, ended chan error) (ma
 		}
 	}
 	return masters, executors
+}
+
+// savepoint asks for a savepoint of the job. It may not come about; then it says why within its time.
+func savepoint(t *testing.T, c *harness.Cluster) {
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	jobs, err := c.Jobs.List(ctx)
+	if err == nil && len(jobs) == 1 {
+		_, err = c.Jobs.TriggerSavepoint(ctx, jobs[0].ID, 0, filepath.Join(c.Dir, "savepoints"))
+	}
+	if gateway.CodeOf(err) == gateway.DeadlineExceeded {
+		t.Errorf("a savepoint was neither taken nor refused: %v", err)
+	}
 }
 
 // knowsTheEnd starts another job master: it shows the one job as FINISHED and runs nothing.
