@@ -1,6 +1,7 @@
 package jobmaster
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -75,7 +76,7 @@ func (s *memory) ReadFile(ctx context.Context, name string, limit int64) (data [
 
 func (s *memory) CreateFile(ctx context.Context, name string, data []byte) error {
 	return s.do(ctx, "create", name, func() error {
-		if _, ok := s.files[name]; ok {
+		if old, ok := s.files[name]; ok && !bytes.Equal(old, data) {
 			return fmt.Errorf("%s: exists", name)
 		}
 		s.files[name] = slices.Clone(data)

@@ -188,6 +188,9 @@ func (l *jobLoop) readCheckpoints(ctx context.Context) (found, error) {
 		c := &checkpoint.Completed{Dir: checkpoint.Dir(l.id, id)}
 		c.Metadata, err = l.readOwn(ctx, id)
 		if i == len(d.whole)-1 {
+			if err == nil {
+				err = l.makeDurable(ctx, c.Dir)
+			}
 			out.latest = c
 			return out, err
 		}
@@ -208,6 +211,20 @@ func (l *jobLoop) readOwn(ctx context.Context, id checkpoint.ID) (*checkpoint.Me
 			"or a savepoint", id, l.location(dir), err)
 	}
 	return md, nil
+}
+
+// makeDurable publishes the metadata in dir once more. The job master that wrote it may have died, or had an error, after it could be read and
+// before it was sure to stay; and what the tasks commit now must never be taken back by an older checkpoint.
+func (l *jobLoop) makeDurable(ctx context.Context, dir string) error {
+	name := dir + "/" + checkpoint.MetadataFile
+	data, err := l.cfg.Storage.ReadFile(ctx, name, checkpoint.MaxMetadataBytes)
+	if err == nil {
+		err = l.cfg.Storage.CreateFile(ctx, name, data)
+	}
+	if err != nil {
+		return fmt.Errorf("%s cannot be made durable: %w", l.location(name), err)
+	}
+	return nil
 }
 
 // readRestored reads the checkpoint that the job was submitted with; nil: none.

@@ -62,6 +62,34 @@ func TestRecover_GoesOnFromTheLatestCheckpoint_WithNewAttemptsAndIDs(t *testing.
 	})
 }
 
+// What a job master finds may not survive a crash of the machine, if the one before died between the write and its sync.
+func TestRecover_LatestIsMadeDurable_BeforeAnythingStartsFromIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, s := newKept(t)
+		c.start("a", 1, script{})
+		id := c.submit(1)
+		time.Sleep(500 * time.Millisecond)
+		c.kill(s)
+		full := true
+		c.storage.before = func(op, name string) error {
+			if op == "create" && full {
+				return errors.New("the disk is full")
+			}
+			return nil
+		}
+		n := c.next(s)
+		defer n.close()
+		n.start("a", 1, script{})
+		time.Sleep(3 * time.Second)
+		if got := n.expect(id, job.Created); !strings.Contains(got.Detail, "chk-1/_metadata cannot be made durable: the disk is full") {
+			t.Errorf("detail %q", got.Detail)
+		}
+		full = false
+		time.Sleep(retryMax)
+		n.expect(id, job.Running)
+	})
+}
+
 func TestRecover_UnfinishedCheckpoint_IsDeleted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, s := newKept(t)
