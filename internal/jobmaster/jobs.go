@@ -173,6 +173,9 @@ func (m *JobMaster) Checkpoint(_ context.Context, id job.ID, n checkpoint.ID) (g
 		}
 		subtasks := []gateway.SubtaskCheckpoint{}
 		for _, t := range s.Subtasks {
+			if t.Finished && !t.Acked {
+				continue // it had finished before: it has no part in this checkpoint
+			}
 			subtasks = append(subtasks, gateway.SubtaskCheckpoint{Task: t.Task, Acknowledged: t.Acked, Latency: t.Latency, Metrics: t.Metrics})
 		}
 		return l.describe(s, v.restored), subtasks, nil
