@@ -63,6 +63,9 @@ func writeCheckpoint(out io.Writer, c gateway.CheckpointStatus, subtasks []gatew
 	if c.Path != "" && !c.Discarded {
 		line(out, "path: %s", c.Path)
 	}
+	if split := phaseLine(phasesOf(c, subtasks)); split != "" {
+		line(out, "phases of the last to acknowledge: %s", split)
+	}
 	t := newTable("SUBTASK", "ACKNOWLEDGED AFTER", "START DELAY", "ALIGNMENT", "SYNC", "ASYNC", "SIZE")
 	for _, s := range subtasks {
 		if !s.Acknowledged {

@@ -73,6 +73,18 @@ type checkpointDetailView struct {
 	Subtasks []subtaskView `json:"subtasks"`
 }
 
+// explanationView says where the time of a checkpoint went.
+type explanationView struct {
+	checkpointView
+	Phases    []phaseView `json:"phases"`
+	Sentences []string    `json:"explanation"`
+}
+
+type phaseView struct {
+	Name   string  `json:"phase"`
+	TookMS float64 `json:"took_ms"`
+}
+
 type subtaskView struct {
 	Vertex       string  `json:"vertex_id"`
 	Subtask      int     `json:"subtask"`
@@ -167,6 +179,8 @@ func viewCheckpoint(s gateway.CheckpointStatus) checkpointView {
 		Restored: s.Restored, Discarded: s.Discarded,
 	}
 }
+
+func viewPhase(p phase) phaseView { return phaseView{p.name, viewMS(p.took)} }
 
 func viewSubtask(s gateway.SubtaskCheckpoint) subtaskView {
 	return subtaskView{
