@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -85,9 +86,10 @@ func TestFault_B93_RestartWithAnUncertainCheckpoint_DeletesItFirst(t *testing.T)
 		id := c.submit(2, func(s *gateway.Submission) { s.Options.Checkpoint.TolerableFailures = 3 })
 		time.Sleep(1500 * time.Millisecond)
 		synctest.Wait()
-		broken := true
+		var broken atomic.Bool
+		broken.Store(true)
 		c.storage.before = func(op, name string) error {
-			if op == "discard" && strings.HasSuffix(name, "/chk-2") && broken {
+			if op == "discard" && strings.HasSuffix(name, "/chk-2") && broken.Load() {
 				return errors.New("read-only file system")
 			}
 			return nil
@@ -101,7 +103,7 @@ func TestFault_B93_RestartWithAnUncertainCheckpoint_DeletesItFirst(t *testing.T)
 		if s := c.status(id); !strings.Contains(s.Detail, "whose fate is not known") {
 			t.Errorf("detail %q does not say what the job waits for", s.Detail)
 		}
-		broken = false
+		broken.Store(false)
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
 		d, n := a.lastDeployment()

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 )
 
 // memory is a storage. before runs ahead of each operation, after behind one that was done; both without the lock, and their errors are the
@@ -15,14 +16,20 @@ import (
 type memory struct {
 	before func(op, name string) error
 	after  func(op, name string) error
+	dead   atomic.Bool // nothing has an effect any more
 	mu     sync.Mutex
 	files  map[string][]byte
 	dirs   map[string]bool
 }
 
+var errDead = errors.New("the process is dead")
+
 func newMemory() *memory { return &memory{files: map[string][]byte{}, dirs: map[string]bool{}} }
 
 func (s *memory) do(ctx context.Context, op, name string, f func() error) error {
+	if s.dead.Load() {
+		return errDead
+	}
 	if s.before != nil {
 		if err := s.before(op, name); err != nil {
 			return err

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -70,9 +71,10 @@ func TestRecover_LatestIsMadeDurable_BeforeAnythingStartsFromIt(t *testing.T) {
 		id := c.submit(1)
 		time.Sleep(500 * time.Millisecond)
 		c.kill(s)
-		full := true
+		var full atomic.Bool
+		full.Store(true)
 		c.storage.before = func(op, name string) error {
-			if op == "create" && full {
+			if op == "create" && full.Load() {
 				return errors.New("the disk is full")
 			}
 			return nil
@@ -84,7 +86,7 @@ func TestRecover_LatestIsMadeDurable_BeforeAnythingStartsFromIt(t *testing.T) {
 		if got := n.expect(id, job.Created); !strings.Contains(got.Detail, "chk-1/_metadata cannot be made durable: the disk is full") {
 			t.Errorf("detail %q", got.Detail)
 		}
-		full = false
+		full.Store(false)
 		time.Sleep(retryMax)
 		n.expect(id, job.Running)
 	})
@@ -350,9 +352,13 @@ func dieAt(t *testing.T, at int, applied bool) bool {
 	writes, died := 0, errors.New("the process is dead")
 	dead := make(chan struct{})
 	var mu sync.Mutex
+	var armed atomic.Bool
 	step := func() error {
 		mu.Lock()
 		defer mu.Unlock()
+		if !armed.Load() {
+			return nil
+		}
 		writes++
 		if writes == at+1 {
 			close(dead)
@@ -362,9 +368,6 @@ func dieAt(t *testing.T, at int, applied bool) bool {
 		}
 		return nil
 	}
-	a := c.start("a", 1, script{})
-	id := c.submit(1)
-	time.Sleep(1500 * time.Millisecond)
 	c.storage.before = func(op, name string) error {
 		if op == "files" || op == "read" || strings.HasSuffix(name, ".state") {
 			return nil
@@ -372,6 +375,10 @@ func dieAt(t *testing.T, at int, applied bool) bool {
 		return step()
 	}
 	s.before = func(string) error { return step() }
+	a := c.start("a", 1, script{})
+	id := c.submit(1)
+	time.Sleep(1500 * time.Millisecond)
+	armed.Store(true)
 	said := make(chan job.State, 1)
 	go func() {
 		var last job.State

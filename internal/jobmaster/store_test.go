@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,11 +21,15 @@ import (
 // shelf is a job store in memory. before runs ahead of each write, without the lock.
 type shelf struct {
 	before  func(op string) error
+	dead    atomic.Bool // nothing has an effect any more
 	mu      sync.Mutex
 	records map[job.ID]*ha.Record
 }
 
 func (s *shelf) do(op string, id job.ID, f func(r *ha.Record)) error {
+	if s.dead.Load() {
+		return errDead
+	}
 	if s.before != nil {
 		if err := s.before(op); err != nil {
 			return err
@@ -81,11 +86,11 @@ func (c *cluster) next(s *shelf) *cluster {
 
 // kill ends the job master as kill -9 does: nothing that it tries from now on has an effect.
 func (c *cluster) kill(s *shelf) {
-	died := errors.New("the process is dead")
-	c.storage.before = func(string, string) error { return died }
-	s.before = func(string) error { return died }
+	c.storage.dead.Store(true)
+	s.dead.Store(true)
 	c.close()
-	c.storage.before, s.before = nil, nil
+	c.storage.dead.Store(false)
+	s.dead.Store(false)
 }
 
 func TestDeploy_WaitsForTheRecordOfItsAttempt(t *testing.T) {
@@ -118,32 +123,35 @@ func TestCheckpointIDs_AreReservedBeforeTheyAreUsed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, s := newKept(t)
 		defer c.close()
-		var highest checkpoint.ID
+		var highest atomic.Int64
+		var full atomic.Bool
 		c.storage.before = func(op, name string) error {
 			if _, id, ok := checkpoint.ParseDir(name); ok && op == "mkdir" {
-				if highest = id; id > s.all()[0].Progress.Reserved {
+				highest.Store(int64(id))
+				if id > s.all()[0].Progress.Reserved {
 					t.Errorf("checkpoint %d is made, reserved are %d", id, s.all()[0].Progress.Reserved)
 				}
+			}
+			return nil
+		}
+		s.before = func(op string) error {
+			if op == "progress" && full.Load() {
+				return errors.New("the disk is full")
 			}
 			return nil
 		}
 		c.start("a", 1, script{})
 		c.submit(1, func(r *gateway.Submission) { r.Options.Checkpoint.Interval = 100 * time.Millisecond })
 		time.Sleep(5 * time.Second)
-		s.before = func(op string) error { // from now on no more can be reserved
-			if op == "progress" {
-				return errors.New("the disk is full")
-			}
-			return nil
-		}
+		full.Store(true) // from now on no more can be reserved
 		time.Sleep(time.Minute)
-		if got := s.all()[0].Progress.Reserved; highest != got {
-			t.Errorf("stopped at %d, reserved are %d", highest, got)
+		if got := s.all()[0].Progress.Reserved; checkpoint.ID(highest.Load()) != got {
+			t.Errorf("stopped at %d, reserved are %d", highest.Load(), got)
 		}
-		s.before = nil
+		full.Store(false)
 		time.Sleep(time.Minute)
-		if highest < 3*idBlock {
-			t.Errorf("only %d checkpoints after the disk had room again", highest)
+		if highest.Load() < 3*idBlock {
+			t.Errorf("only %d checkpoints after the disk had room again", highest.Load())
 		}
 	})
 }
