@@ -14,7 +14,9 @@ import (
 	"github.com/weirstream/weir/internal/gateway"
 	"github.com/weirstream/weir/internal/harness"
 	"github.com/weirstream/weir/internal/harness/reference"
+	"github.com/weirstream/weir/internal/inspect"
 	"github.com/weirstream/weir/internal/job"
+	"github.com/weirstream/weir/internal/storage"
 )
 
 // killPause is the mean time between two kills; they fall at random around it.
@@ -178,10 +180,19 @@ func await(t *testing.T, c *harness.Cluster, id job.ID) (last gateway.JobStatus)
 	return last
 }
 
-// audit lists what is left of the checkpoints of a job that has FINISHED: nothing.
+// audit lists what one sweep leaves of the checkpoints of a job that has FINISHED: nothing.
 func audit(t *testing.T, dir string) {
+	files, err := storage.OpenExisting(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	orphans, err := inspect.Sweep(t.Context(), files, inspect.Sweeping{Now: time.Now().Add(time.Minute)})
+	if err != nil {
+		t.Errorf("sweep: %v", err)
+	}
+	t.Logf("orphans: %q", orphans)
 	var left []string
-	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+	err = filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
 			left = append(left, path)
 		}

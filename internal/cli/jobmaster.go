@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"time"
+
 	"github.com/spf13/cobra"
 
 	"github.com/weirstream/weir/internal/node"
@@ -30,6 +32,8 @@ func jobMaster(p Process) *cobra.Command {
 	f.StringVar(&config.DataDir, "data-dir", "", "`DIRECTORY` for the records of jobs: a job master that is started on it again goes on with them")
 	f.DurationVar(&config.HeartbeatInterval, "heartbeat-interval", 0, "time between heartbeats of a task executor (default 1s)")
 	f.DurationVar(&config.HeartbeatTimeout, "heartbeat-timeout", 0, "time after which a silent task executor is lost (default 10s)")
+	f.DurationVar(&config.SweepInterval, "sweep-interval", 10*time.Minute, "time between sweeps of the checkpoint directory for files that belong to no checkpoint; 0: never")
+	f.DurationVar(&config.SweepAge, "sweep-age", time.Hour, "age that such a file must have before it is deleted; more than a checkpoint may take")
 	logs.add(cmd, "info")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if config.CheckpointDir == "" {

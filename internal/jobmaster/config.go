@@ -60,6 +60,8 @@ type Config struct {
 	HeartbeatTimeout  time.Duration // after which a silent executor is lost; 0: 10 s
 	CancelTimeout     time.Duration // see scheduler.Config
 
+	Sweeping Sweeping
+
 	// Dial connects to an executor; it need not wait for the connection. The closer may be nil.
 	Dial func(address string) (gateway.TaskExecutor, io.Closer, error)
 	// NewID makes ids of jobs and names of savepoints; they are unique over all job masters.

@@ -8,7 +8,7 @@
 // one job to one executor arrive in the order in which they were decided; a slow executor delays no other. What a caller was told is in the
 // status that is published by then. With a store, nothing that the next job master must know happens before its record is durable. Run returns when all it started is gone, deletions included.
 //
-// Goroutines: Run; per job the loop, two per executor that runs its tasks (the sender and its watcher), and one per storage call. Methods of
+// Goroutines: Run; the sweep of the checkpoint directory; per job the loop, two per executor that runs its tasks (the sender and its watcher), and one per storage call. Methods of
 // the interfaces run on their callers' goroutines; a registration stays on its own until it ends.
 //
 //	caller ──message──► inbox ──event──► core ──effect──► another core, a sender, a storage call, the slot registry

@@ -59,6 +59,9 @@ func (m *JobMaster) Run(ctx context.Context) error {
 			run(l, l.cleanUpAfter)
 		}
 	}
+	if m.cfg.Sweeping.Interval > 0 {
+		loops.Go(func() { pprof.Do(ctx, pprof.Labels("loop", "sweep"), m.sweep) })
+	}
 	for {
 		select {
 		case l := <-m.starts:

@@ -43,7 +43,7 @@ var arrows = map[string][]string{
 
 	"internal/node": {
 		"internal/job", "internal/checkpoint", "internal/element", "internal/gateway", "internal/jobmaster", "internal/taskexecutor",
-		"internal/exchange", "internal/rpc", "internal/storage", "internal/ha", "internal/plan", "stream",
+		"internal/exchange", "internal/rpc", "internal/storage", "internal/inspect", "internal/ha", "internal/plan", "stream",
 	},
 	"internal/sim": {
 		"internal/job", "internal/checkpoint", "internal/element", "internal/coordinator", "internal/scheduler", "internal/task",

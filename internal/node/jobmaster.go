@@ -17,8 +17,10 @@ import (
 	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/weirstream/weir/internal/checkpoint"
 	"github.com/weirstream/weir/internal/gateway"
 	"github.com/weirstream/weir/internal/ha"
+	"github.com/weirstream/weir/internal/inspect"
 	"github.com/weirstream/weir/internal/job"
 	"github.com/weirstream/weir/internal/jobmaster"
 	"github.com/weirstream/weir/internal/rpc"
@@ -33,6 +35,8 @@ type JobMasterConfig struct {
 	DataDir           string // records of jobs for the next job master; empty: jobs end with this one
 	HeartbeatInterval time.Duration
 	HeartbeatTimeout  time.Duration
+	SweepInterval     time.Duration // between sweeps of the checkpoint directory; 0: never
+	SweepAge          time.Duration // how old a file must be that a sweep deletes
 	Log               *zap.Logger
 	// Ready, when not nil, is called once with the address that the server listens on.
 	Ready func(address string)
@@ -94,12 +98,23 @@ func newJobMaster(cfg JobMasterConfig, store *ha.Store, dial func(string) (gatew
 		Log: cfg.Log, Epoch: 1, Storage: masterStorage{files}, CheckpointDir: dir, SavepointDir: savepoints,
 		OpenStorage:       openMasterStorage,
 		HeartbeatInterval: cfg.HeartbeatInterval, HeartbeatTimeout: cfg.HeartbeatTimeout,
-		Dial: dial, NewID: newID, Random: mathrand.Float64,
+		Sweeping: sweeping(files, cfg),
+		Dial:     dial, NewID: newID, Random: mathrand.Float64,
 	}
 	if store != nil {
 		config.Epoch, config.Store, config.Recovered = store.Epoch(), store, store.Jobs()
 	}
 	return jobmaster.New(config), nil
+}
+
+// sweeping sweeps the checkpoint directory for the job master.
+func sweeping(files storage.Storage, cfg JobMasterConfig) jobmaster.Sweeping {
+	return jobmaster.Sweeping{
+		Interval: cfg.SweepInterval,
+		Sweep: func(ctx context.Context, live func() map[job.ID]checkpoint.ID) ([]string, error) {
+			return inspect.Sweep(ctx, files, inspect.Sweeping{SafeAge: cfg.SweepAge, Now: time.Now(), Live: live})
+		},
+	}
 }
 
 // absolute makes a plain path absolute, because executors have other working directories.

@@ -1,0 +1,72 @@
+package jobmaster
+
+import (
+	"context"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/weirstream/weir/internal/checkpoint"
+	"github.com/weirstream/weir/internal/coordinator"
+	"github.com/weirstream/weir/internal/job"
+)
+
+// Sweeping is how the checkpoint directory is swept beside the jobs.
+type Sweeping struct {
+	Interval time.Duration // 0: never
+	// Sweep deletes the files that no checkpoint refers to and says which those were, also with an error. live gives the running jobs with the lowest
+	// id of a checkpoint that may be pending or FINALIZING.
+	Sweep func(ctx context.Context, live func() map[job.ID]checkpoint.ID) ([]string, error)
+}
+
+// sweep sweeps at the interval until ctx ends. A failure is logged; the next sweep tries again.
+func (m *JobMaster) sweep(ctx context.Context) {
+	s := m.cfg.Sweeping
+	timer := time.NewTimer(s.Interval)
+	defer timer.Stop()
+	for {
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			return
+		}
+		removed, err := s.Sweep(ctx, m.liveCheckpoints)
+		if err != nil && ctx.Err() == nil {
+			m.cfg.Log.Warn("sweep the checkpoint directory", zap.Error(err))
+		}
+		if len(removed) > 0 {
+			m.cfg.Log.Info("swept the checkpoint directory", zap.Int("removed", len(removed)), zap.Strings("paths", removed[:min(len(removed), maxSweptPaths)]))
+		}
+		timer.Reset(s.Interval)
+	}
+}
+
+// maxSweptPaths is how many of the paths that a sweep has removed are logged.
+const maxSweptPaths = 100
+
+// liveCheckpoints gives the jobs that may still write checkpoints, with the lowest id that may be pending. A job whose checkpoints are not known
+// (yet) has 0: all of it stays.
+func (m *JobMaster) liveCheckpoints() map[job.ID]checkpoint.ID {
+	out := map[job.ID]checkpoint.ID{}
+	for _, l := range m.loops() {
+		if !l.hasEnded() {
+			out[l.id] = lowestPending(l.board.read().checkpoints)
+		}
+	}
+	return out
+}
+
+// lowestPending is the lowest id that is not decided: one that is on its way, else the next.
+func lowestPending(list []coordinator.Stats) checkpoint.ID {
+	lowest, next := checkpoint.ID(0), checkpoint.ID(0)
+	for _, s := range list {
+		next = max(next, s.ID+1)
+		if (s.State == coordinator.StatePending || s.State == coordinator.StateFinalizing) && (lowest == 0 || s.ID < lowest) {
+			lowest = s.ID
+		}
+	}
+	if lowest > 0 {
+		return lowest
+	}
+	return next
+}

@@ -1,0 +1,59 @@
+package jobmaster
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/weirstream/weir/internal/checkpoint"
+	"github.com/weirstream/weir/internal/gateway"
+	"github.com/weirstream/weir/internal/job"
+)
+
+func TestSweep_RunsAtTheIntervalAndKnowsWhatIsPending(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var seen []map[job.ID]checkpoint.ID
+		c := newCluster(t, func(cfg *Config) {
+			cfg.Sweeping = Sweeping{Interval: 10 * time.Minute, Sweep: func(_ context.Context, live func() map[job.ID]checkpoint.ID) ([]string, error) {
+				seen = append(seen, live())
+				return []string{"j/chk-1/x.state"}, errors.New("not everything")
+			}}
+		})
+		defer c.close()
+		hang := false
+		c.start("a", 4, script{noAck: func(gateway.TriggerCheckpoint, job.AttemptID) bool { return hang }})
+		first := c.submit(1, func(s *gateway.Submission) { s.Options.Checkpoint.Interval = -1 })
+		second := c.submit(1, func(s *gateway.Submission) { s.Options.Checkpoint.Interval = -1 })
+		c.expect(first, job.Running)
+		for range 3 {
+			if _, err := c.m.TriggerCheckpoint(t.Context(), first, 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(9*time.Minute + 59*time.Second)
+		hang = true
+		pending := make(chan error, 1)
+		go func() {
+			_, err := c.m.TriggerCheckpoint(t.Context(), first, 0)
+			pending <- err
+		}()
+		time.Sleep(2 * time.Second)
+		if diff := cmp.Diff([]map[job.ID]checkpoint.ID{{first: 4, second: 0}}, seen); diff != "" {
+			t.Errorf("at first: %s", diff)
+		}
+		for _, id := range []job.ID{first, second} {
+			if _, err := c.m.Cancel(t.Context(), id); err != nil {
+				t.Fatal(err)
+			}
+		}
+		<-pending
+		time.Sleep(10 * time.Minute)
+		if diff := cmp.Diff(map[job.ID]checkpoint.ID{}, seen[len(seen)-1]); diff != "" || len(seen) != 2 {
+			t.Errorf("%d sweeps, the last one with jobs that have ended: %s", len(seen), diff)
+		}
+	})
+}
