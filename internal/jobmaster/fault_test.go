@@ -152,3 +152,39 @@ func TestDegraded_IsInTheStatusAndTheTimelineUntilACheckpointCompletes(t *testin
 		}
 	})
 }
+
+// Many people ask for savepoints while checkpoints are triggered by the clock: no request is lost, and no id is used twice.
+func TestFault_B1_ManySavepointsBesidePeriodicCheckpoints_AllAreServed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		defer c.close()
+		c.start("a", 2, script{})
+		id := c.submit(1, func(s *gateway.Submission) { s.Options.Checkpoint.Interval = 10 * time.Millisecond })
+		time.Sleep(time.Second)
+		const people = 20
+		ids, errs := make(chan checkpoint.ID, people), make(chan error, people)
+		for range people {
+			go func() {
+				r, err := c.m.TriggerSavepoint(t.Context(), id, 0, "/sp")
+				ids <- r.ID
+				errs <- err
+			}()
+		}
+		seen := map[checkpoint.ID]bool{}
+		for range people {
+			if err := <-errs; err != nil {
+				t.Fatal(err)
+			}
+			n := <-ids
+			if n == 0 || seen[n] {
+				t.Fatalf("id %d is used twice", n)
+			}
+			seen[n] = true
+		}
+		before := c.expect(id, job.Running).Completed
+		time.Sleep(time.Second)
+		if s := c.expect(id, job.Running); s.Completed < before+10 {
+			t.Errorf("%d checkpoints completed in a second after the savepoints, want the clock to go on", s.Completed-before)
+		}
+	})
+}
