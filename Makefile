@@ -53,6 +53,7 @@ sim: ## run the seeded simulation: SEEDS=200 of them, or SEED=7 alone
 
 bench: ## measure records per CPU-second, recovery and checkpoint time
 	go run ./internal/bench
+	go test ./internal/coordinator -run - -bench TriggerToComplete
 
 demo: build ## a cluster on this machine that loses an executor and still counts right
 	@go run ./deploy/demo -bin bin

@@ -6,11 +6,12 @@ import (
 	"github.com/weirstream/weir/internal/job"
 )
 
-// plan numbers the tasks of the job: slot i is the i-th task in graph order, in every execution. It makes an ack a matter of two
-// array accesses, and metadata ordered without sorting.
+// plan numbers the tasks of the job: slot i is the i-th task in graph order, in every execution. It makes an ack a matter of a few
+// array accesses, and metadata ordered without sorting. Only vertices are found by name: there are few, so the map stays small and the
+// time per ack does not grow with the number of tasks.
 type plan struct {
 	tasks    []job.TaskID
-	slots    map[job.TaskID]int
+	index    map[job.VertexID]int // into vertices
 	vertices []planVertex
 	vertexOf []int // by slot
 }
@@ -28,16 +29,11 @@ type planEdge struct {
 }
 
 func newPlan(g *job.Graph) plan {
-	p := plan{tasks: g.Tasks(), vertices: make([]planVertex, len(g.Vertices))}
-	p.slots = make(map[job.TaskID]int, len(p.tasks))
+	p := plan{tasks: g.Tasks(), vertices: make([]planVertex, len(g.Vertices)), index: make(map[job.VertexID]int, len(g.Vertices))}
 	p.vertexOf = make([]int, len(p.tasks))
-	for i, t := range p.tasks {
-		p.slots[t] = i
-	}
-	index := map[job.VertexID]int{}
 	slot := 0
 	for i, v := range g.Vertices {
-		index[v.ID] = i
+		p.index[v.ID] = i
 		p.vertices[i] = planVertex{first: slot, parallelism: v.Parallelism}
 		for range v.Parallelism {
 			p.vertexOf[slot] = i
@@ -45,12 +41,21 @@ func newPlan(g *job.Graph) plan {
 		}
 	}
 	for _, e := range g.Edges {
-		from, to := index[e.From], index[e.To]
+		from, to := p.index[e.From], p.index[e.To]
 		forward := e.Partitioning == job.Forward
 		p.vertices[to].inputs = append(p.vertices[to].inputs, planEdge{from, forward})
 		p.vertices[from].outputs = append(p.vertices[from].outputs, planEdge{to, forward})
 	}
 	return p
+}
+
+// slot finds a task; false: the job has no such task.
+func (p *plan) slot(t job.TaskID) (int, bool) {
+	i, ok := p.index[t.Vertex]
+	if !ok || t.Subtask < 0 || t.Subtask >= p.vertices[i].parallelism {
+		return 0, false
+	}
+	return p.vertices[i].first + t.Subtask, true
 }
 
 // execution is one incarnation of all tasks, from TasksRunning to TasksStopped. What is armed in it dies with it.
@@ -81,7 +86,7 @@ func (c *Core) newExecution(tasks []Task) *execution {
 		left: make([]int, len(c.plan.vertices)),
 	}
 	for _, t := range tasks {
-		slot, ok := c.plan.slots[t.Attempt.Task]
+		slot, ok := c.plan.slot(t.Attempt.Task)
 		if !ok || t.Attempt.Job != c.cfg.Job || t.Attempt.Attempt < 1 || e.attempts[slot] != 0 {
 			return nil
 		}
@@ -98,7 +103,7 @@ func (c *Core) slot(e *execution, a job.AttemptID) (int, bool) {
 	if e == nil || a.Job != c.cfg.Job {
 		return 0, false
 	}
-	slot, ok := c.plan.slots[a.Task]
+	slot, ok := c.plan.slot(a.Task)
 	return slot, ok && e.attempts[slot] == a.Attempt
 }
 
