@@ -35,6 +35,7 @@ func (w *weir) checkpointListCommand() *cobra.Command {
 				formatBytes(c.StateBytes), fmt.Sprintf("%d/%d", c.Acknowledged, c.Tasks), checkpointNote(c), c.Path)
 		}
 		t.write(w.process.Stdout)
+		writeCheckpointSummary(w.process.Stdout, list)
 		return nil
 	})
 }
