@@ -402,6 +402,7 @@ type watchedTask struct {
 	over     map[checkpoint.ID]bool // snapshotted here, or given up
 	barriers []checkpoint.ID        // by channel: the latest that was taken from it
 	closed   []bool                 // by channel: the sender has finished
+	canceled checkpoint.ID          // the latest whose cancel marker was taken: it is over here, and so is every earlier one (seed 12345)
 }
 
 func newWatchedTask(t *simTask, restored checkpoint.ID) watchedTask {
@@ -411,7 +412,7 @@ func newWatchedTask(t *simTask, restored checkpoint.ID) watchedTask {
 // process: a record behind a barrier is not processed before that checkpoint is snapshotted or given up; a barrier of a later checkpoint
 // means that it is given up.
 func (w *watchedTask) process(t *simTask, channel int, b batch) {
-	if behind := checkpoint.ID(b.behind); behind > w.restored && !w.over[behind] && behind >= slices.Max(w.barriers) {
+	if behind := checkpoint.ID(b.behind); behind > max(w.restored, w.canceled) && !w.over[behind] && behind >= slices.Max(w.barriers) {
 		t.s.violate("barrier", "%s processes records of channel %d behind the barrier of checkpoint %d, which it has not snapshotted", t.attempt, channel, behind)
 	}
 }

@@ -275,6 +275,7 @@ func (t *simTask) input(channel int, e element.Element) error {
 		t.watched.barriers[channel] = checkpoint.ID(e.Checkpoint.ID)
 		return t.step(task.Barrier{Channel: channel, Checkpoint: e.Checkpoint})
 	case element.Cancel:
+		t.watched.canceled = max(t.watched.canceled, checkpoint.ID(e.Checkpoint.ID))
 		return t.step(task.Cancel{Channel: channel, ID: checkpoint.ID(e.Checkpoint.ID)})
 	case element.EndOfData:
 		return t.step(task.ChannelEnded{Channel: channel})

@@ -27,7 +27,6 @@ func TestSnapshot_IsTakenBetweenTheRecordsBeforeAndBehindTheBarrier(t *testing.T
 		r.in.put(0, recordsOf("before"), barrierOf(1), recordsOf("behind"))
 		r.in.put(1, recordsOf("late"), barrierOf(1))
 		r.start()
-		time.Sleep(2 * time.Millisecond)
 		r.expect("a.open", "b.open", "running",
 			"a.collect(0:before)", "a.collect(1:late)",
 			`send["before" "late"]`, "barrier(1)", "a.snapshot(1)", "b.snapshot(1)",
