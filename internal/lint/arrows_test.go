@@ -70,7 +70,7 @@ var arrows = map[string][]string{
 	// Tools around the product; nothing of it imports them.
 	"internal/harness":           {"internal/gateway", "internal/rpc"},
 	"internal/harness/reference": {},
-	"internal/bench":             {"internal/harness", "internal/gateway", "internal/job", "internal/node", "connector/datagen", "stream"},
+	"internal/bench":             {"internal/cli", "internal/harness", "internal/gateway", "internal/job", "connector/datagen", "stream"},
 	"internal/chaos":             {},
 	"deploy/answer":              {"internal/harness/reference"},
 	"deploy/demo":                {"deploy/answer", "internal/harness", "internal/gateway", "internal/job", "internal/checkpoint"},
