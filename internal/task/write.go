@@ -3,7 +3,7 @@ package task
 import (
 	"context"
 	"fmt"
-	"hash/crc32"
+	"hash"
 
 	"github.com/weirstream/weir/internal/checkpoint"
 	"github.com/weirstream/weir/stream"
@@ -73,11 +73,8 @@ type pieceWriter struct {
 	buf    []byte // not yet in the file
 	start  int64  // offset of the piece in the file
 	length int64
-	crc    uint32
-	inFile bool
+	crc    hash.Hash32 // of what is in the file; nil while nothing is
 }
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 func (w *stateWriter) items(in stream.Items) (*checkpoint.Items, error) {
 	if in.Persist != nil {
@@ -143,13 +140,13 @@ func (w *stateWriter) spill() error {
 		w.file = f
 	}
 	p := &w.piece
-	if !p.inFile {
-		p.inFile, p.start = true, w.offset
+	if p.crc == nil {
+		p.start, p.crc = w.offset, checkpoint.NewChecksum()
 	}
 	if _, err := w.file.Write(p.buf); err != nil {
 		return err
 	}
-	p.crc = crc32.Update(p.crc, castagnoli, p.buf)
+	_, _ = p.crc.Write(p.buf) // never fails, says its documentation
 	p.length += int64(len(p.buf))
 	w.offset += int64(len(p.buf))
 	p.buf = p.buf[:0]
@@ -160,13 +157,13 @@ func (w *stateWriter) spill() error {
 func (w *stateWriter) end() (checkpoint.Handle, error) {
 	p := &w.piece
 	w.total += p.size()
-	if !p.inFile && len(p.buf) <= w.limit {
+	if p.crc == nil && len(p.buf) <= w.limit {
 		return checkpoint.InlineHandle(append([]byte(nil), p.buf...)), nil
 	}
 	if err := w.spill(); err != nil {
 		return checkpoint.Handle{}, err
 	}
-	return checkpoint.Handle{Path: w.file.Name(), Offset: p.start, Length: p.length, CRC32C: p.crc}, nil
+	return checkpoint.Handle{Path: w.file.Name(), Offset: p.start, Length: p.length, CRC32C: p.crc.Sum32()}, nil
 }
 
 func (w *stateWriter) abort() {
