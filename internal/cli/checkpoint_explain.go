@@ -19,15 +19,7 @@ func (w *weir) checkpointExplainCommand() *cobra.Command {
 		Args: takes("ID", "[N]"), ValidArgsFunction: w.completeJobID,
 	}
 	return w.query(cmd, askTimeout, func(ctx context.Context, jobs gateway.Jobs, args []string) error {
-		s, err := find(ctx, jobs, args[0])
-		if err != nil {
-			return err
-		}
-		n, err := checkpointNumber(s, args[1:])
-		if err != nil {
-			return err
-		}
-		c, subtasks, err := jobs.Checkpoint(ctx, s.ID, n)
+		c, subtasks, err := findCheckpoint(ctx, jobs, args)
 		if err != nil {
 			return err
 		}

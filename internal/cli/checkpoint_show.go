@@ -19,15 +19,7 @@ func (w *weir) checkpointShowCommand() *cobra.Command {
 		Args: takes("ID", "[N]"), ValidArgsFunction: w.completeJobID,
 	}
 	return w.query(cmd, askTimeout, func(ctx context.Context, jobs gateway.Jobs, args []string) error {
-		s, err := find(ctx, jobs, args[0])
-		if err != nil {
-			return err
-		}
-		n, err := checkpointNumber(s, args[1:])
-		if err != nil {
-			return err
-		}
-		c, subtasks, err := jobs.Checkpoint(ctx, s.ID, n)
+		c, subtasks, err := findCheckpoint(ctx, jobs, args)
 		if err != nil {
 			return err
 		}
@@ -37,6 +29,19 @@ func (w *weir) checkpointShowCommand() *cobra.Command {
 		writeCheckpoint(w.process.Stdout, c, subtasks)
 		return nil
 	})
+}
+
+// findCheckpoint looks up what the arguments ID [N] name.
+func findCheckpoint(ctx context.Context, jobs gateway.Jobs, args []string) (gateway.CheckpointStatus, []gateway.SubtaskCheckpoint, error) {
+	s, err := find(ctx, jobs, args[0])
+	if err != nil {
+		return gateway.CheckpointStatus{}, nil, err
+	}
+	n, err := checkpointNumber(s, args[1:])
+	if err != nil {
+		return gateway.CheckpointStatus{}, nil, err
+	}
+	return jobs.Checkpoint(ctx, s.ID, n)
 }
 
 // checkpointNumber reads N; without it the latest completed checkpoint of the job is meant.
