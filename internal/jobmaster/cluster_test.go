@@ -86,6 +86,7 @@ type executor struct {
 	deployed []gateway.DeployTasks
 	final    bool
 	notified []checkpoint.ID
+	aborted  []checkpoint.ID
 	work     sync.WaitGroup
 }
 
@@ -94,6 +95,7 @@ type script struct {
 	deploy  func(context.Context) error // before a deployment is accepted
 	trigger func(context.Context) error
 	notify  func(context.Context) error
+	abort   func(context.Context) error
 	mute    bool // no heartbeats
 	noAck   func(gateway.TriggerCheckpoint, job.AttemptID) bool
 	stuck   bool // ignores cancellations
@@ -308,7 +310,15 @@ func (x *executor) NotifyCheckpointComplete(ctx context.Context, r gateway.Notif
 	return nil, nil
 }
 
-func (x *executor) NotifyCheckpointAborted(context.Context, gateway.NotifyCheckpointAborted) ([]job.AttemptID, error) {
+func (x *executor) NotifyCheckpointAborted(ctx context.Context, r gateway.NotifyCheckpointAborted) ([]job.AttemptID, error) {
+	if x.script.abort != nil {
+		if err := x.script.abort(ctx); err != nil {
+			return nil, err
+		}
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.aborted = append(x.aborted, r.ID)
 	return nil, nil
 }
 
@@ -374,4 +384,10 @@ func runningTasks(s gateway.JobStatus) int {
 		}
 	}
 	return n
+}
+
+func (x *executor) abortedNow() []checkpoint.ID {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return slices.Clone(x.aborted)
 }

@@ -1,6 +1,7 @@
 package jobmaster
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -187,4 +188,31 @@ func TestFault_B1_ManySavepointsBesidePeriodicCheckpoints_AllAreServed(t *testin
 			t.Errorf("%d checkpoints completed in a second after the savepoints, want the clock to go on", s.Completed-before)
 		}
 	})
+}
+
+// The abort does not get through to the first executor: the others hear of it all the same, and at once.
+func TestFault_B23_AbortThatDoesNotGetThroughToOne_ReachesTheOthers(t *testing.T) {
+	for name, abort := range map[string]func(context.Context) error{
+		"fails": func(context.Context) error { return &gateway.Error{Code: gateway.Internal, Message: "panic: broken"} },
+		"hangs": func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			c := newCluster(t)
+			defer c.close()
+			silent := script{noAck: func(gateway.TriggerCheckpoint, job.AttemptID) bool { return true }}
+			broken := silent
+			broken.abort = abort
+			executors := []*executor{c.start("a", 1, broken), c.start("b", 1, silent), c.start("c", 1, silent)}
+			c.submit(3, func(s *gateway.Submission) {
+				s.Options.Checkpoint.Interval, s.Options.Checkpoint.Timeout, s.Options.Checkpoint.TolerableFailures = time.Hour, time.Second, 3
+			})
+			time.Sleep(time.Second + time.Millisecond)
+			synctest.Wait()
+			for i, want := range []int{0, 1, 1} {
+				if got := executors[i].abortedNow(); len(got) != want {
+					t.Errorf("%s: executor %s was told of the aborts of %v, want %d", name, executors[i].id, got, want)
+				}
+			}
+		})
+	}
 }
