@@ -19,7 +19,7 @@ import (
 //
 //	new [interval=10s] [pause=0s] [timeout=1m] [concurrent=1] [retained=1] [tolerable=0] [degraded=-1s] [first=1] [restored=N] [restored-savepoint=N] [restored-foreign=N]
 //	running [attempt=1] [random=0]      stop [REASON]          tick +DURATION (time passes, then a Tick)   wait +DURATION (no Tick)
-//	trigger [savepoint=DIR]             final                  location ID [dir=DIR] [error=TEXT]
+//	trigger [savepoint=DIR] [times=1]   final                  location ID [dir=DIR] [error=TEXT]
 //	ack TASK ID [epoch=1] [bytes=100]   ack-all ID [attempt=1] decline TASK ID [REASON] [epoch=1]          trigger-failed TASK ID
 //	written ID [error=TEXT [uncertain]] discarded ID [error=TEXT]
 //	finish TASK
@@ -134,11 +134,17 @@ func (s *script) events(t *testing.T, d *datadriven.TestData) []Event {
 		s.advance(t, d)
 		return []Event{Tick{}}
 	case "trigger":
-		s.request++
+		ev := TriggerRequested{Kind: checkpoint.Checkpoint}
 		if dir, ok := d.Arg("savepoint"); ok {
-			return []Event{TriggerRequested{Request: s.request, Kind: checkpoint.Savepoint, Directory: strings.Join(dir.Vals, "")}}
+			ev.Kind, ev.Directory = checkpoint.Savepoint, strings.Join(dir.Vals, "")
 		}
-		return []Event{TriggerRequested{Request: s.request, Kind: checkpoint.Checkpoint}}
+		var out []Event
+		for range number(t, d, "times", 1) {
+			s.request++
+			ev.Request = s.request
+			out = append(out, ev)
+		}
+		return out
 	case "final":
 		return []Event{EndOfDataReached{}}
 	case "close":
