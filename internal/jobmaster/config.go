@@ -25,8 +25,6 @@ const (
 	timelineLength = 200
 	// maxStorageCalls is how many storage calls of one job run at a time.
 	maxStorageCalls = 4
-	// idBlock is how many checkpoint ids are reserved by one write of a record.
-	idBlock = 100
 	// retryMin and retryMax bound the pause before a call of the storage that must succeed is made again.
 	retryMin, retryMax = 100 * time.Millisecond, 5 * time.Second
 

@@ -69,7 +69,8 @@ type recordCounts struct{ in, out int64 }
 type storageCalls struct {
 	tokens   chan struct{} // one for each that runs
 	open     int           // not answered
-	records  records
+	ledger   ha.Ledger
+	held     []coordinator.InitLocation // of checkpoints whose ids are not reserved
 	recovery recovery
 }
 
@@ -94,7 +95,7 @@ func newJobLoop(cfg *Config, r *registry, s spec) *jobLoop {
 	}
 	l.recall()
 	l.sched = scheduler.New(scheduler.Config{
-		Job: s.id, Graph: s.graph, Restart: s.options.Restart, CancelTimeout: cfg.CancelTimeout, FirstAttempt: l.calling.records.durable.Attempt + 1,
+		Job: s.id, Graph: s.graph, Restart: s.options.Restart, CancelTimeout: cfg.CancelTimeout, FirstAttempt: l.calling.ledger.FirstAttempt(),
 	})
 	l.coord = l.newCoordinator(s.restored)
 	l.calling.tokens = make(chan struct{}, maxStorageCalls)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 	"time"
@@ -15,7 +14,6 @@ import (
 	"github.com/weirstream/weir/internal/coordinator"
 	"github.com/weirstream/weir/internal/gateway"
 	"github.com/weirstream/weir/internal/ha"
-	"github.com/weirstream/weir/internal/job"
 	"github.com/weirstream/weir/internal/scheduler"
 )
 
@@ -68,13 +66,8 @@ func (m *JobMaster) recall(r ha.Record) *jobLoop {
 
 // recall sets the records of a job that an earlier job master has run.
 func (l *jobLoop) recall() {
-	r, known := &l.calling.records, l.recovered
-	if known == nil {
-		return
-	}
-	r.durable, r.wanted, r.lastID = known.Progress, known.Progress, known.Progress.Reserved
-	r.end, r.ended = known.End, known.End != nil
-	l.calling.recovery.open = known.End == nil
+	l.calling.ledger = ha.NewLedger(l.recovered)
+	l.calling.recovery.open = l.recovered != nil && l.recovered.End == nil
 }
 
 // newCoordinator makes the coordinator; that of a job that is being recovered is replaced when its checkpoints are known.
@@ -83,11 +76,11 @@ func (l *jobLoop) newCoordinator(restored *checkpoint.Completed) *coordinator.Co
 		restored = nil
 	}
 	if restored != nil {
-		l.calling.records.lastID = max(l.calling.records.lastID, restored.Metadata.ID)
+		l.calling.ledger.Used(restored.Metadata.ID)
 	}
 	return coordinator.New(coordinator.Config{
 		Job: l.id, JobName: l.name, Params: l.params, Graph: l.graph, Epoch: l.cfg.Epoch, Options: l.options.Checkpoint, Restored: restored,
-		FirstID: l.calling.records.lastID + 1,
+		FirstID: l.calling.ledger.FirstID(),
 	})
 }
 
@@ -124,31 +117,6 @@ func (l *jobLoop) cleanUpAfter(ctx context.Context) {
 	close(l.inbox.ended)
 }
 
-// dirs are the checkpoints in a job's directory, ascending. Without metadata one is unfinished: its job master has ended, so nobody will
-// complete it.
-type dirs struct{ whole, unfinished []checkpoint.ID }
-
-func findDirs(id job.ID, files []string) dirs {
-	whole := map[checkpoint.ID]bool{}
-	for _, file := range files {
-		dir := strings.Join(strings.SplitN(file, "/", 3)[:min(2, strings.Count(file, "/")+1)], "/")
-		if owner, n, ok := checkpoint.ParseDir(dir); ok && owner == id {
-			whole[n] = whole[n] || file == path.Join(dir, checkpoint.MetadataFile)
-		}
-	}
-	var out dirs
-	for n, has := range whole {
-		if has {
-			out.whole = append(out.whole, n)
-		} else {
-			out.unfinished = append(out.unfinished, n)
-		}
-	}
-	slices.Sort(out.whole)
-	slices.Sort(out.unfinished)
-	return out
-}
-
 // found is what a job goes on from.
 type found struct {
 	latest     *checkpoint.Completed // nil: it starts empty
@@ -157,25 +125,21 @@ type found struct {
 	lastID     checkpoint.ID // no id up to it may be used again
 }
 
-// readCheckpoints finds the newest completed checkpoint. A checkpoint is completed when its metadata is there, and one that was not to become
-// the latest is withdrawn before anything else happens; so the newest is the latest, and no record of it is needed. It is
-// never passed over: when it cannot be read the job does not start.
+// readCheckpoints finds the newest completed checkpoint; see checkpoint.Recover. It is never passed over: when it cannot be read the job does
+// not start.
 func (l *jobLoop) readCheckpoints(ctx context.Context) (found, error) {
 	files, err := l.cfg.Storage.Files(ctx, checkpoint.JobDir(l.id))
 	if err != nil {
 		return found{}, err
 	}
 	known := l.recovered.Progress
-	d := findDirs(l.id, files)
-	out := found{unfinished: d.unfinished, lastID: known.Reserved}
-	for _, id := range slices.Concat(d.whole, d.unfinished) {
-		out.lastID = max(out.lastID, id)
+	r, err := checkpoint.Recover(l.id, files, known.Reserved, known.Completed)
+	if err != nil {
+		return found{}, fmt.Errorf("checkpoint %d was completed, but neither %s nor a newer one is there; put it back, or cancel the job and "+
+			"submit it again with --from a checkpoint or savepoint", known.Completed, l.location(checkpoint.Dir(l.id, known.Completed)))
 	}
-	if len(d.whole) == 0 || d.whole[len(d.whole)-1] < known.Completed {
-		if known.Completed > 0 {
-			return found{}, fmt.Errorf("checkpoint %d was completed, but neither %s nor a newer one is there; put it back, or cancel the job and "+
-				"submit it again with --from a checkpoint or savepoint", known.Completed, l.location(checkpoint.Dir(l.id, known.Completed)))
-		}
+	out := found{unfinished: r.Unfinished, lastID: r.LastID}
+	if r.Latest == 0 {
 		if out.latest, err = l.readRestored(ctx); out.latest != nil {
 			out.lastID = max(out.lastID, out.latest.Metadata.ID)
 		}
@@ -184,19 +148,16 @@ func (l *jobLoop) readCheckpoints(ctx context.Context) (found, error) {
 	if o := l.restored; o != nil && o.Claimed {
 		out.older = append(out.older, o) // it counts as the oldest
 	}
-	for i, id := range d.whole {
+	for _, id := range r.Older {
 		c := &checkpoint.Completed{Dir: checkpoint.Dir(l.id, id)}
-		c.Metadata, err = l.readOwn(ctx, id)
-		if i == len(d.whole)-1 {
-			if err == nil {
-				err = l.makeDurable(ctx, c.Dir)
-			}
-			out.latest = c
-			return out, err
-		}
-		out.older = append(out.older, c) // it is only kept until newer ones take its place
+		c.Metadata, _ = l.readOwn(ctx, id) // it is only kept until newer ones take its place
+		out.older = append(out.older, c)
 	}
-	return out, nil
+	out.latest = &checkpoint.Completed{Dir: checkpoint.Dir(l.id, r.Latest)}
+	if out.latest.Metadata, err = l.readOwn(ctx, r.Latest); err == nil {
+		err = l.makeDurable(ctx, out.latest.Dir)
+	}
+	return out, err
 }
 
 // readOwn reads one of the job's own checkpoints.
@@ -290,13 +251,12 @@ func (m recovered) apply(l *jobLoop) {
 	}
 	r.open, r.problem = false, ""
 	r.older = m.found.older
-	records := &l.calling.records
-	records.lastID = max(records.lastID, m.found.lastID)
+	l.calling.ledger.Used(m.found.lastID)
 	from := "from the beginning"
 	if c := m.found.latest; c != nil {
 		from = fmt.Sprintf("from checkpoint %d", c.Metadata.ID)
 		if c.Metadata.Job == l.id && c.Metadata.Kind == checkpoint.Checkpoint {
-			records.wanted.Completed = max(records.wanted.Completed, c.Metadata.ID)
+			l.calling.ledger.Completed(c.Metadata.ID)
 		}
 	}
 	l.tell(fmt.Sprintf("recovered by leader epoch %d, goes on %s", l.cfg.Epoch, from))

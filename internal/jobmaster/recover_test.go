@@ -13,6 +13,7 @@ import (
 
 	"github.com/weirstream/weir/internal/checkpoint"
 	"github.com/weirstream/weir/internal/gateway"
+	"github.com/weirstream/weir/internal/ha"
 	"github.com/weirstream/weir/internal/job"
 )
 
@@ -52,7 +53,7 @@ func TestRecover_GoesOnFromTheLatestCheckpoint_WithNewAttemptsAndIDs(t *testing.
 		a.mu.Unlock()
 		time.Sleep(1500 * time.Millisecond)
 		synctest.Wait()
-		if got := n.status(first).Last; got.ID <= idBlock || got.State != gateway.CheckpointCompleted {
+		if got := n.status(first).Last; got.ID <= ha.IDBlock || got.State != gateway.CheckpointCompleted {
 			t.Errorf("checkpoint %d after the restart, want one above all that could have been used", got.ID)
 		}
 		for _, name := range n.storage.content() {

@@ -103,7 +103,7 @@ func (l *jobLoop) prepare(ctx context.Context, placements []job.Placement) {
 	l.stopSenders()
 	r := &l.running
 	r.deploying = placements
-	l.reserveAttempt(placements[0].Attempt.Attempt)
+	l.calling.ledger.ReserveAttempt(placements[0].Attempt.Attempt)
 	r.placed, r.counts, r.failing = map[job.AttemptID]job.ExecutorID{}, map[job.AttemptID]recordCounts{}, map[job.AttemptID]bool{}
 	r.senders, r.used = map[job.ExecutorID]*sender{}, map[job.ExecutorID]bool{}
 	for _, p := range placements {
@@ -130,7 +130,7 @@ func (l *jobLoop) deploy() {
 	}
 	l.running.deploying = nil
 	from := l.coord.Latest()
-	tasks, err := deployments(l.graph, placements, from)
+	tasks, err := gateway.Deployments(l.graph, placements, from)
 	if err != nil {
 		l.feed(scheduler.JobFailed{Failure: job.Failure{Class: job.FailurePermanent, Message: "restore: " + err.Error()}})
 		l.feed(scheduler.TasksUnknown{Attempts: attemptsOf(placements)}) // they were never sent
@@ -149,31 +149,6 @@ func (l *jobLoop) deploy() {
 			zap.Int("attempt", request.Tasks[0].Attempt.Attempt))
 		l.sendDeploy(executor, request)
 	}
-}
-
-// deployments makes what each executor is to start: with the state of the checkpoint, or fresh with the splits spread round robin.
-func deployments(g *job.Graph, placements []job.Placement, from *checkpoint.Completed) (map[job.ExecutorID][]gateway.TaskDeployment, error) {
-	var state map[job.TaskID]checkpoint.Restore
-	if from != nil {
-		var err error
-		if state, err = checkpoint.Assign(from.Metadata, g); err != nil {
-			return nil, err
-		}
-	}
-	out := map[job.ExecutorID][]gateway.TaskDeployment{}
-	for _, p := range placements {
-		d := gateway.TaskDeployment{Attempt: p.Attempt}
-		if from != nil {
-			d.Restore = &gateway.TaskRestore{Checkpoint: from.Metadata.ID, Dir: from.Dir, State: state[p.Attempt.Task]}
-		} else {
-			v := g.Vertex(p.Attempt.Task.Vertex)
-			for split := p.Attempt.Task.Subtask; split < len(v.Splits); split += v.Parallelism {
-				d.Splits = append(d.Splits, split)
-			}
-		}
-		out[p.Executor] = append(out[p.Executor], d)
-	}
-	return out, nil
 }
 
 func (l *jobLoop) sendDeploy(executor job.ExecutorID, r gateway.DeployTasks) {

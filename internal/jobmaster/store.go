@@ -24,18 +24,6 @@ type JobStore interface {
 
 const reasonNotRecorded = "JOB_NOT_RECORDED"
 
-// records is what the loop knows of the job's records in the store. They are written beside the loop, one at a time; what must not happen
-// before a record is durable waits in the loop until the write has answered.
-type records struct {
-	durable ha.Progress
-	wanted  ha.Progress // written when it is due
-	writing bool
-	lastID  checkpoint.ID              // the highest that may have been drawn
-	held    []coordinator.InitLocation // of checkpoints whose ids are not reserved
-	end     *ha.End                    // nil: the job has not ended
-	ended   bool                       // end is durable
-}
-
 // record keeps a job that was submitted, before anybody hears of it.
 func (m *JobMaster) record(ctx context.Context, l *jobLoop) error {
 	if m.cfg.Store == nil {
@@ -71,30 +59,19 @@ func (m *JobMaster) forget(ctx context.Context, ids []job.ID) {
 	}
 }
 
-// reserveAttempt has the number of an execution recorded; attemptRecorded says that tasks with it may be deployed. A job master that recovers
-// the job starts above it, so no two tasks ever have the same attempt id.
-func (l *jobLoop) reserveAttempt(n int) {
-	r := &l.calling.records
-	r.wanted.Attempt = max(r.wanted.Attempt, n)
-	r.wanted.Reserved = max(r.wanted.Reserved, r.lastID+idBlock)
-}
-
+// attemptRecorded says that the tasks of this execution may be deployed.
 func (l *jobLoop) attemptRecorded() bool {
-	r := &l.calling.records
-	return l.cfg.Store == nil || r.durable.Attempt >= r.wanted.Attempt
+	return l.cfg.Store == nil || l.calling.ledger.AttemptReserved()
 }
 
-// reserveID reports that the id of a checkpoint is reserved. If not it is held until it is; but ids are reserved in blocks and well ahead.
+// reserveID reports that the id of a checkpoint is reserved. If not it is held until it is.
 func (l *jobLoop) reserveID(e coordinator.InitLocation) bool {
-	r := &l.calling.records
-	r.lastID = max(r.lastID, e.ID)
-	if r.lastID+idBlock/2 > r.durable.Reserved {
-		r.wanted.Reserved = max(r.wanted.Reserved, r.lastID+idBlock)
-	}
-	if l.cfg.Store == nil || e.ID <= r.durable.Reserved {
+	c := &l.calling
+	c.ledger.Draw(e.ID)
+	if l.cfg.Store == nil || c.ledger.Reserved(e.ID) {
 		return true
 	}
-	r.held = append(r.held, e)
+	c.held = append(c.held, e)
 	return false
 }
 
@@ -104,8 +81,7 @@ func (l *jobLoop) completed(ctx context.Context, e coordinator.Completed) {
 	if e.Kind != checkpoint.Checkpoint {
 		return
 	}
-	r := &l.calling.records
-	r.wanted.Completed = max(r.wanted.Completed, e.ID)
+	l.calling.ledger.Completed(e.ID)
 	l.subsumeOlder(ctx)
 }
 
@@ -116,64 +92,56 @@ func (l *jobLoop) recordEnd(end ha.End) {
 	counts := l.coord.Counts()
 	end.Restarts, end.Completed, end.Failed = l.sched.Restarts(), int(counts.Completed), int(counts.Failed)
 	end.At = end.At.Round(0)
-	l.calling.records.end = &end
+	l.calling.ledger.SetEnd(end)
 	if l.cfg.Store == nil {
 		l.feed(coordinator.Closed{DeleteAll: end.DeleteAll})
 	}
 }
 
-func (l *jobLoop) endRecorded() bool { return l.cfg.Store == nil || l.calling.records.ended }
+func (l *jobLoop) endRecorded() bool { return l.cfg.Store == nil || l.calling.ledger.EndRecorded() }
 
 // record writes what is due, and lets go what has waited for it.
 func (l *jobLoop) record(ctx context.Context) {
-	r := &l.calling.records
+	c := &l.calling
 	if l.cfg.Store == nil {
 		return
 	}
-	r.held = slices.DeleteFunc(r.held, func(e coordinator.InitLocation) bool {
-		reserved := e.ID <= r.durable.Reserved
+	c.held = slices.DeleteFunc(c.held, func(e coordinator.InitLocation) bool {
+		reserved := c.ledger.Reserved(e.ID)
 		if reserved {
 			l.initLocation(ctx, e)
 		}
 		return reserved
 	})
-	d, w := r.durable, r.wanted
-	switch {
-	case r.writing:
-	case r.end != nil && !r.ended:
-		end := *r.end
-		l.write(ctx, func(ctx context.Context) error { return l.cfg.Store.SetEnd(ctx, l.id, end) }, endWritten{})
-	case w.Attempt > d.Attempt || w.Reserved > d.Reserved || d.Completed == 0 && w.Completed > 0:
-		l.write(ctx, func(ctx context.Context) error { return l.cfg.Store.SetProgress(ctx, l.id, w) }, progressWritten{w})
+	if w, due := c.ledger.Due(); due {
+		l.write(ctx, w)
 	}
 }
 
 // write makes a write of a record beside the loop, until it succeeds or ctx ends.
-func (l *jobLoop) write(ctx context.Context, f func(context.Context) error, done message) {
-	l.calling.records.writing = true
+func (l *jobLoop) write(ctx context.Context, w ha.Write) {
 	l.work.Go(func() {
-		if l.retry(ctx, "write a record of the job", f) {
-			l.inbox.post(done)
+		done := l.retry(ctx, "write a record of the job", func(ctx context.Context) error {
+			if w.End != nil {
+				return l.cfg.Store.SetEnd(ctx, l.id, *w.End)
+			}
+			return l.cfg.Store.SetProgress(ctx, l.id, w.Progress)
+		})
+		if done {
+			l.inbox.post(recordWritten{w})
 		}
 	})
 }
 
-// progressWritten: a progress is durable.
-type progressWritten struct{ progress ha.Progress }
+// recordWritten: a record is durable.
+type recordWritten struct{ write ha.Write }
 
-func (m progressWritten) apply(l *jobLoop) {
-	l.calling.records.writing = false
-	l.calling.records.durable = m.progress
+func (m recordWritten) apply(l *jobLoop) {
+	l.calling.ledger.Written(m.write)
 	l.changed = true
-}
-
-// endWritten: the end of the job is durable.
-type endWritten struct{}
-
-func (endWritten) apply(l *jobLoop) {
-	r := &l.calling.records
-	r.writing, r.ended = false, true
-	l.feed(coordinator.Closed{DeleteAll: r.end.DeleteAll})
+	if m.write.End != nil {
+		l.feed(coordinator.Closed{DeleteAll: m.write.End.DeleteAll})
+	}
 }
 
 // retry calls f until it succeeds; false: ctx has ended before. What is begun when ctx ends is brought to its end.
@@ -201,18 +169,13 @@ func limited(ctx context.Context, f func(context.Context) error) error {
 // sweepJobDir deletes what a job that has ended leaves behind. Without a store the coordinator has deleted what it knew; with one, the
 // directory says what was left by earlier job masters.
 func (l *jobLoop) sweepJobDir(ctx context.Context) error {
-	dir, end := checkpoint.JobDir(l.id), l.calling.records.end
+	dir, end := checkpoint.JobDir(l.id), l.calling.ledger.End()
 	files, err := l.cfg.Storage.Files(ctx, dir)
 	if err != nil {
 		return err
 	}
 	if l.cfg.Store != nil {
-		found := findDirs(l.id, files)
-		gone := found.unfinished
-		if end.DeleteAll {
-			gone = slices.Concat(found.whole, gone)
-		}
-		for _, id := range gone {
+		for _, id := range checkpoint.Leftovers(l.id, files, !end.DeleteAll) {
 			if err := l.discardDir(ctx, checkpoint.Dir(l.id, id)); err != nil {
 				return err
 			}

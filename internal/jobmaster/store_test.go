@@ -150,7 +150,7 @@ func TestCheckpointIDs_AreReservedBeforeTheyAreUsed(t *testing.T) {
 		}
 		full.Store(false)
 		time.Sleep(time.Minute)
-		if highest.Load() < 3*idBlock {
+		if highest.Load() < 3*ha.IDBlock {
 			t.Errorf("only %d checkpoints after the disk had room again", highest.Load())
 		}
 	})
