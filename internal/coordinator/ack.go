@@ -46,9 +46,11 @@ func (c *Core) late(ev Ack) checkpoint.Verdict {
 		// It completed, and so every task had acknowledged; or it is too old to know, and nothing is deleted on a guess.
 		return checkpoint.Duplicate
 	}
-	if _, ok := c.slot(c.exec, ev.Attempt); !ok {
+	slot, ok := c.slot(c.exec, ev.Attempt)
+	if !ok {
 		return checkpoint.Unknown
 	}
+	c.stats.late(ev.ID, slot, c.now, ev.Metrics)
 	return checkpoint.TooLate
 }
 

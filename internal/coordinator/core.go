@@ -22,7 +22,6 @@ const (
 	minInterval = 10 * time.Millisecond
 	maxInterval = 365 * 24 * time.Hour
 
-	defaultHistory     = 100
 	defaultNotifyRetry = time.Second
 )
 
@@ -58,12 +57,13 @@ func New(cfg Config) *Core {
 	o.MaxConcurrent = min(max(o.MaxConcurrent, 1), maxPending)
 	o.Timeout = min(max(o.Timeout, minInterval), maxInterval)
 	if cfg.History <= 0 {
-		cfg.History = defaultHistory
+		cfg.History = job.DefaultCheckpointHistory
 	}
+	cfg.History = min(cfg.History, job.MaxCheckpointHistory)
 	if cfg.NotifyRetry <= 0 {
 		cfg.NotifyRetry = defaultNotifyRetry
 	}
-	c := &Core{cfg: cfg, plan: newPlan(cfg.Graph), nextID: max(cfg.FirstID, 1), stats: history{limit: cfg.History}}
+	c := &Core{cfg: cfg, plan: newPlan(cfg.Graph), nextID: max(cfg.FirstID, 1), stats: newHistory(cfg.History)}
 	if r := cfg.Restored; r != nil {
 		c.nextID = max(c.nextID, r.Metadata.ID+1)
 		c.store = newStore(cfg.Job, r)
@@ -109,6 +109,8 @@ func (c *Core) handle(ev Event) {
 		c.discarded(ev)
 	case NotifyConfirmed:
 		c.notifyConfirmed(ev)
+	case Restored:
+		c.stats.restored(ev, c.now)
 	case Closed:
 		c.close(ev)
 	default:

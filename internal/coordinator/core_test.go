@@ -205,6 +205,32 @@ func TestHistory_DoesNotChangeInTheHandsOfItsReader(t *testing.T) {
 	}
 }
 
+func TestHistory_LateAckDoesNotChangeWhatWasHandedOut(t *testing.T) {
+	c := manual(t, testGraph(), nil)
+	c.Step(epoch0, TriggerRequested{Kind: checkpoint.Checkpoint})
+	c.Step(epoch0, LocationReady{ID: 1, Dir: "/cp"})
+	ack := Ack{Epoch: 1, Attempt: tasksOf(testGraph(), 1)[1].Attempt, ID: 1, Metrics: checkpoint.Metrics{Async: time.Minute}}
+	c.Step(epoch0, Decline{Epoch: 1, Attempt: tasksOf(testGraph(), 1)[0].Attempt, ID: 1, Reason: checkpoint.Declined})
+	h := c.History()
+	c.Step(epoch0.Add(time.Second), ack)
+	if h[0].Subtasks[1].Late || !c.History()[0].Subtasks[1].Late || c.History()[0].Acked != 0 {
+		t.Errorf("handed out before %+v, after %+v", h[0].Subtasks[1], c.History()[0])
+	}
+}
+
+func TestHistory_LimitIsKept(t *testing.T) {
+	for given, want := range map[int]int{0: job.DefaultCheckpointHistory, 1: 1, 12: 12, job.MaxCheckpointHistory + 1: job.MaxCheckpointHistory} {
+		c := manual(t, testGraph(), func(cfg *Config) { cfg.History = given })
+		for id := range checkpoint.ID(want + 5) {
+			take(c, tasksOf(testGraph(), 1), id+1)
+			c.Step(epoch0, Discarded{ID: id})
+		}
+		if got := len(c.History()); got != want {
+			t.Errorf("history of %d keeps %d, want %d", given, got, want)
+		}
+	}
+}
+
 func TestHistory_DetailsOfBigJobsAreBounded(t *testing.T) {
 	const limit, width = 200_000, 30_000
 	g := wide(width)

@@ -31,6 +31,7 @@
 //	TasksStopped            Aborted, Discard, Reply for all but FINALIZING ones; Discard of uncertain ones
 //	NotifyConfirmed         none; that task is not told again
 //	Discarded               InitLocation when it was deletions that were waited for
+//	Restored                none; for statistics
 //	Closed                  as TasksStopped; Discard of retained ones if asked
 //	anything else           none; counted by Stale
 //

@@ -112,6 +112,13 @@ type NotifyConfirmed struct {
 	ID      checkpoint.ID
 }
 
+// Restored: tasks are being started from a checkpoint. For statistics only.
+type Restored struct {
+	ID   checkpoint.ID
+	Kind checkpoint.Kind
+	Dir  string
+}
+
 // Closed: the job is terminal; DeleteAll says whether its retained checkpoints go with it. The loop goes on with answers until the core is
 // Settled and nothing is Deleting.
 type Closed struct{ DeleteAll bool }
@@ -129,6 +136,7 @@ func (Decline) event()          {}
 func (MetadataWritten) event()  {}
 func (Discarded) event()        {}
 func (NotifyConfirmed) event()  {}
+func (Restored) event()         {}
 func (Closed) event()           {}
 
 // Config are the rules of one job's checkpoints.
@@ -143,7 +151,7 @@ type Config struct {
 	Restored *checkpoint.Completed
 	// FirstID is the lowest id that may be used.
 	FirstID checkpoint.ID
-	// History is the number of checkpoints that statistics remember; 0: 100.
+	// History is the number of checkpoints that statistics remember; 0: job.DefaultCheckpointHistory, at most job.MaxCheckpointHistory.
 	History int
 	// NotifyRetry is how long a completion may stay unconfirmed before it is sent again; 0: 1 s.
 	NotifyRetry time.Duration

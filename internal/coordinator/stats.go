@@ -32,7 +32,7 @@ type Stats struct {
 	Dir       string
 	Tasks     int
 	Acked     int
-	Subtasks  []SubtaskStats    // in graph order; nil when the checkpoint is too old for details
+	Subtasks  []SubtaskStats    // in graph order, those of a vertex together; nil when the checkpoint is too old for details
 	Reason    checkpoint.Reason // of an aborted one
 	Failure   string
 	Discarded bool // its files are deleted
@@ -43,33 +43,115 @@ type SubtaskStats struct {
 	Task     job.TaskID
 	Acked    bool
 	Finished bool          // the task had finished: there was nothing to wait for
+	Late     bool          // its ack came when the checkpoint was aborted already; Latency and Metrics are known all the same
 	Latency  time.Duration // from trigger to ack
 	Metrics  checkpoint.Metrics
 }
 
-// Counts are the checkpoints of this leader.
+// VertexStats describe the parts of the tasks of one vertex.
+type VertexStats struct {
+	Vertex  job.VertexID
+	Tasks   int                                    // that have a part in the checkpoint
+	Acked   int                                    // of Tasks; the others are not in the summaries
+	Latency checkpoint.StatsSummary[time.Duration] // from trigger to ack
+	Metrics checkpoint.MetricsSummary
+}
+
+// PerVertex describes the parts of the vertices in graph order; nil when the checkpoint is too old for details. Late acks count as none.
+func (s *Stats) PerVertex() []VertexStats {
+	var out []VertexStats
+	for rest := s.Subtasks; len(rest) > 0; {
+		vertex := rest[0].Task.Vertex
+		n := slices.IndexFunc(rest, func(t SubtaskStats) bool { return t.Task.Vertex != vertex })
+		if n < 0 {
+			n = len(rest)
+		}
+		out = append(out, vertexStats(vertex, rest[:n]))
+		rest = rest[n:]
+	}
+	return out
+}
+
+func vertexStats(vertex job.VertexID, tasks []SubtaskStats) VertexStats {
+	out := VertexStats{Vertex: vertex}
+	var latencies []time.Duration
+	var metrics []checkpoint.Metrics
+	for _, t := range tasks {
+		if t.Acked || !t.Finished {
+			out.Tasks++
+		}
+		if t.Acked {
+			latencies, metrics = append(latencies, t.Latency), append(metrics, t.Metrics)
+		}
+	}
+	out.Acked = len(metrics)
+	out.Latency, out.Metrics = checkpoint.Summarize(latencies), checkpoint.SummarizeMetrics(metrics)
+	return out
+}
+
+// longestAlignment is that of the task that waited longest for the barriers of its other inputs.
+func (s *Stats) longestAlignment() (longest time.Duration) {
+	for _, t := range s.Subtasks {
+		longest = max(longest, t.Metrics.Alignment)
+	}
+	return longest
+}
+
+// Counts are the checkpoints and savepoints of this leader.
 type Counts struct {
 	Completed  int
 	Failed     int
 	InProgress int
+	Restored   int // how often tasks were started from one
+}
+
+// Restore is what the tasks were started from.
+type Restore struct {
+	ID   checkpoint.ID
+	Kind checkpoint.Kind
+	Dir  string
+	At   time.Time
 }
 
 // maxSubtaskRows bounds the details in the history of a job with many tasks; the newest checkpoints keep theirs.
 const maxSubtaskRows = 200_000
 
-// history holds the newest checkpoints, oldest first.
-type history struct {
-	limit  int
-	list   []*Stats
-	rows   int
-	counts Counts
+// record is a checkpoint in the history.
+type record struct {
+	Stats
+	shared bool // a reader has Subtasks: they are copied before they change
 }
 
-func (h *history) begin(p *pending, tasks []job.TaskID, now time.Time) *Stats {
-	s := &Stats{
+// history holds the newest checkpoints, oldest first, and what is measured of all.
+type history struct {
+	limit  int
+	list   []*record
+	rows   int
+	counts Counts
+
+	latest struct { // these are not dropped, so that each can be looked at however many came after it
+		completed, savepoint, failed *record
+		restore                      Restore
+	}
+	measured struct {
+		duration, alignment checkpoint.Window[time.Duration]
+		bytes               checkpoint.Window[int64]
+	}
+}
+
+func newHistory(limit int) history {
+	h := history{limit: limit}
+	h.measured.duration = checkpoint.NewWindow[time.Duration](checkpoint.MaxSummarized)
+	h.measured.alignment = checkpoint.NewWindow[time.Duration](checkpoint.MaxSummarized)
+	h.measured.bytes = checkpoint.NewWindow[int64](checkpoint.MaxSummarized)
+	return h
+}
+
+func (h *history) begin(p *pending, tasks []job.TaskID, now time.Time) *record {
+	s := &record{Stats: Stats{
 		ID: p.id, Kind: p.request.kind, State: StatePending, Final: p.final(), Periodic: p.request.origin == periodic,
 		Triggered: now, Tasks: len(tasks), Subtasks: make([]SubtaskStats, len(tasks)),
-	}
+	}}
 	for i, t := range tasks {
 		s.Subtasks[i].Task = t
 	}
@@ -80,42 +162,78 @@ func (h *history) begin(p *pending, tasks []job.TaskID, now time.Time) *Stats {
 	return s
 }
 
-func (s *Stats) ack(slot int, now time.Time, m checkpoint.Metrics) {
+// row is the part of a task, to be changed.
+func (s *record) row(slot int) *SubtaskStats {
+	if s.shared {
+		s.Subtasks, s.shared = slices.Clone(s.Subtasks), false
+	}
+	return &s.Subtasks[slot]
+}
+
+func (s *record) ack(slot int, now time.Time, m checkpoint.Metrics) {
 	s.Acked++
 	s.Bytes += m.StateBytes
-	row := &s.Subtasks[slot]
+	row := s.row(slot)
 	row.Acked, row.Latency, row.Metrics = true, now.Sub(s.Triggered), m
 }
 
 // finished takes a task out of those that are waited for.
-func (s *Stats) finished(slot int) {
+func (s *record) finished(slot int) {
 	s.Tasks--
-	s.Subtasks[slot].Finished = true
+	s.row(slot).Finished = true
 }
 
-func (s *Stats) over() bool { return s.State == StateCompleted || s.State == StateAborted }
+func (s *record) over() bool { return s.State == StateCompleted || s.State == StateAborted }
 
-func (h *history) end(s *Stats, state State, now time.Time) time.Duration {
+// late notes what a task measured whose ack came after its checkpoint was aborted: it may say why that took too long.
+func (h *history) late(id checkpoint.ID, slot int, now time.Time, m checkpoint.Metrics) {
+	i := slices.IndexFunc(h.list, func(s *record) bool { return s.ID == id })
+	if i < 0 || h.list[i].State != StateAborted || h.list[i].Subtasks == nil {
+		return
+	}
+	if s := h.list[i]; !s.Subtasks[slot].Acked && !s.Subtasks[slot].Late {
+		row := s.row(slot)
+		row.Late, row.Latency, row.Metrics = true, now.Sub(s.Triggered), m
+	}
+}
+
+func (h *history) end(s *record, state State, now time.Time) time.Duration {
 	s.State = state
 	s.Duration = now.Sub(s.Triggered)
 	h.counts.InProgress--
-	if state == StateCompleted {
-		h.counts.Completed++
-	} else {
+	switch {
+	case state != StateCompleted:
 		h.counts.Failed++
+		h.latest.failed = s
+	case s.Kind == checkpoint.Savepoint:
+		h.counts.Completed++
+		h.latest.savepoint = s
+	default:
+		h.counts.Completed++
+		h.latest.completed = s
+		h.measured.duration.Add(s.Duration)
+		h.measured.alignment.Add(s.longestAlignment())
+		h.measured.bytes.Add(s.Bytes)
 	}
 	h.trim()
 	return s.Duration
 }
 
-// trim drops the oldest that are over, and the details of the next oldest.
+// restored notes that tasks are started from a checkpoint.
+func (h *history) restored(ev Restored, now time.Time) {
+	h.counts.Restored++
+	h.latest.restore = Restore{ID: ev.ID, Kind: ev.Kind, Dir: ev.Dir, At: now}
+}
+
+// trim drops what is older than the newest limit, over, and not the latest of its kind; then the details of the next oldest.
 func (h *history) trim() {
-	for len(h.list) > h.limit {
-		i := slices.IndexFunc(h.list, (*Stats).over)
-		if i < 0 {
-			break
+	for i := 0; i < len(h.list)-h.limit; {
+		s, l := h.list[i], &h.latest
+		if !s.over() || s == l.completed || s == l.savepoint || s == l.failed {
+			i++
+			continue
 		}
-		h.rows -= len(h.list[i].Subtasks)
+		h.rows -= len(s.Subtasks)
 		h.list = slices.Delete(h.list, i, i+1)
 	}
 	for i := 0; h.rows > maxSubtaskRows && i < len(h.list)-1; i++ {
@@ -134,17 +252,28 @@ func (h *history) discarded(id checkpoint.ID) {
 	}
 }
 
-// History lists the newest checkpoints, oldest first. The caller may keep it: it does not change with later events.
+// History lists the newest checkpoints, oldest first; older ones are in it while they are under way, and when they are the latest that has
+// completed, the latest savepoint or the latest that was aborted. The caller may keep it: it does not change with later events.
 func (c *Core) History() []Stats {
 	out := make([]Stats, len(c.stats.list))
 	for i, s := range c.stats.list {
-		out[i] = *s
-		if !s.over() {
-			out[i].Subtasks = slices.Clone(s.Subtasks)
-		}
+		s.shared = true
+		out[i] = s.Stats
 	}
 	return out
 }
 
 // Counts are the numbers of checkpoints of this leader; they are not bounded by the history.
 func (c *Core) Counts() Counts { return c.stats.counts }
+
+// Summary describes the latest completed checkpoints of this leader, those that the history has dropped too.
+func (c *Core) Summary() checkpoint.CompletedSummary {
+	m := &c.stats.measured
+	return checkpoint.CompletedSummary{Duration: m.duration.Summary(), Alignment: m.alignment.Summary(), StateBytes: m.bytes.Summary()}
+}
+
+// LastRestore is what the tasks were started from the last time; false: never from a checkpoint.
+func (c *Core) LastRestore() (Restore, bool) {
+	r := c.stats.latest.restore
+	return r, r.ID != 0
+}

@@ -76,6 +76,11 @@ func (e NotifyConfirmed) String() string {
 }
 
 // String is one line.
+func (e Restored) String() string {
+	return fmt.Sprintf("restored from %s %d in %s", e.Kind, e.ID, e.Dir)
+}
+
+// String is one line.
 func (e Closed) String() string { return fmt.Sprintf("Closed delete=%t", e.DeleteAll) }
 
 // String is one line.

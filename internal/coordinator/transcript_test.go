@@ -17,14 +17,16 @@ import (
 // TestTranscripts runs testdata: commands are events, the output is the effects. The job is "src -> map" with one source task src[0] and
 // two tasks map[0] and map[1]; -rewrite writes what the core does now. Commands:
 //
-//	new [interval=10s] [pause=0s] [timeout=1m] [concurrent=1] [retained=1] [tolerable=0] [degraded=-1s] [first=1] [restored=N] [restored-savepoint=N] [restored-foreign=N]
+//	new [interval=10s] [pause=0s] [timeout=1m] [concurrent=1] [retained=1] [tolerable=0] [degraded=-1s] [first=1] [history=10] [restored=N] [restored-savepoint=N] [restored-foreign=N]
 //	running [attempt=1] [random=0]      stop [REASON]          tick +DURATION (time passes, then a Tick)   wait +DURATION (no Tick)
 //	trigger [savepoint=DIR] [times=1]   final                  location ID [dir=DIR] [error=TEXT]
-//	ack TASK ID [epoch=1] [bytes=100]   ack-all ID [attempt=1] decline TASK ID [REASON] [epoch=1]          trigger-failed TASK ID
+//	ack TASK ID [epoch=1] [bytes=100] [delay=0s] [align=0s] [sync=0s] [async=0s]
+//	ack-all ID [attempt=1]              decline TASK ID [REASON] [epoch=1]          trigger-failed TASK ID
 //	written ID [error=TEXT [uncertain]] discarded ID [error=TEXT]
-//	finish TASK
+//	finish TASK                         restored ID
 //	confirm TASK ID                     confirm-all ID [attempt=1]                                         close [delete]
 //	state                               history                metadata (of the latest completed checkpoint)
+//	stats (counts, percentiles)         vertices ID
 func TestTranscripts(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		s := &script{}
@@ -74,6 +76,10 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		return s.history()
 	case "metadata":
 		return s.metadata()
+	case "stats":
+		return s.stats()
+	case "vertices":
+		return s.vertices(id(t, d, 0))
 	case "wait":
 		s.advance(t, d)
 		return "ok"
@@ -96,6 +102,7 @@ func (s *script) create(t *testing.T, d *datadriven.TestData) {
 	cfg := Config{
 		Job: testJob, Graph: testGraph(), Epoch: 1,
 		FirstID: checkpoint.ID(number(t, d, "first", 1)),
+		History: number(t, d, "history", 0),
 		Options: job.CheckpointOptions{
 			Interval:          duration(t, d, "interval", 10*time.Second),
 			MinPause:          duration(t, d, "pause", 0),
@@ -147,6 +154,9 @@ func (s *script) events(t *testing.T, d *datadriven.TestData) []Event {
 		return out
 	case "final":
 		return []Event{EndOfDataReached{}}
+	case "restored":
+		n := id(t, d, 0)
+		return []Event{Restored{ID: n, Kind: checkpoint.Checkpoint, Dir: fmt.Sprintf("/cp/chk-%d", n)}}
 	case "close":
 		return []Event{Closed{DeleteAll: word(d, 0) == "delete"}}
 	case "location", "written", "discarded":
@@ -214,7 +224,10 @@ func (s *script) ack(t *testing.T, d *datadriven.TestData, a job.AttemptID, n ch
 	return Ack{
 		Request: s.request, Epoch: job.LeaderEpoch(number(t, d, "epoch", 1)), Attempt: a, ID: n,
 		State:   checkpoint.SubtaskState{Operators: []checkpoint.OperatorState{{Operator: a.String()}}},
-		Metrics: checkpoint.Metrics{StateBytes: int64(number(t, d, "bytes", 100))},
+		Metrics: checkpoint.Metrics{
+			StateBytes: int64(number(t, d, "bytes", 100)), StartDelay: duration(t, d, "delay", 0), Alignment: duration(t, d, "align", 0),
+			Sync: duration(t, d, "sync", 0), Async: duration(t, d, "async", 0),
+		},
 	}
 }
 
@@ -253,12 +266,58 @@ func (s *script) history() string {
 	for _, st := range s.core.History() {
 		fmt.Fprintln(&b, st)
 		for _, sub := range st.Subtasks {
-			if sub.Acked {
-				fmt.Fprintf(&b, "  %s acked after %s, %dB\n", sub.Task, sub.Latency, sub.Metrics.StateBytes)
+			if sub.Acked || sub.Late {
+				fmt.Fprintf(&b, "  %s acked after %s, %dB", sub.Task, sub.Latency, sub.Metrics.StateBytes)
+				if sub.Late {
+					b.WriteString(", too late")
+				}
+				b.WriteByte('\n')
 			}
 		}
 	}
 	return b.String()
+}
+
+func (s *script) stats() string {
+	var b strings.Builder
+	c, sum := s.core.Counts(), s.core.Summary()
+	fmt.Fprintf(&b, "completed %d failed %d in progress %d restored %d", c.Completed, c.Failed, c.InProgress, c.Restored)
+	if r, ok := s.core.LastRestore(); ok {
+		fmt.Fprintf(&b, ", last from %s %d in %s at +%s", r.Kind, r.ID, r.Dir, r.At.Sub(s.start))
+	}
+	b.WriteByte('\n')
+	summaryLine(&b, "duration", sum.Duration)
+	summaryLine(&b, "alignment", sum.Alignment)
+	summaryLine(&b, "size", sum.StateBytes)
+	return b.String()
+}
+
+func (s *script) vertices(n checkpoint.ID) string {
+	var b strings.Builder
+	for _, st := range s.core.History() {
+		if st.ID != n {
+			continue
+		}
+		for _, v := range st.PerVertex() {
+			fmt.Fprintf(&b, "%s acked=%d/%d\n", v.Vertex, v.Acked, v.Tasks)
+			summaryLine(&b, "  latency", v.Latency)
+			summaryLine(&b, "  start delay", v.Metrics.StartDelay)
+			summaryLine(&b, "  alignment", v.Metrics.Alignment)
+			summaryLine(&b, "  sync", v.Metrics.Sync)
+			summaryLine(&b, "  async", v.Metrics.Async)
+			summaryLine(&b, "  size", v.Metrics.StateBytes)
+		}
+	}
+	return b.String()
+}
+
+func summaryLine[T checkpoint.Quantity](b *strings.Builder, name string, s checkpoint.StatsSummary[T]) {
+	if s.Count == 0 {
+		fmt.Fprintf(b, "%s: none\n", name)
+		return
+	}
+	fmt.Fprintf(b, "%s: n=%d sum=%v min=%v avg=%v p50=%v p90=%v p95=%v p99=%v p999=%v max=%v\n",
+		name, s.Count, s.Sum, s.Min, s.Avg, s.P50, s.P90, s.P95, s.P99, s.P999, s.Max)
 }
 
 func (s *script) metadata() string {

@@ -30,7 +30,7 @@ type pending struct {
 	acked     []bool // by slot
 	missing   int
 	meta      *checkpoint.Metadata // when finalizing
-	stats     *Stats
+	stats     *record
 	// outdated: the tasks were started anew from an older checkpoint while this one was FINALIZING; it must not become the latest.
 	outdated bool
 	// afterEnd: it was triggered when all tasks had reached their end, so that they finish with it.

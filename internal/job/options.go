@@ -14,6 +14,12 @@ type Options struct {
 // MaxConcurrentCheckpoints is the limit of CheckpointOptions.MaxConcurrent: a task writes no more snapshots at a time.
 const MaxConcurrentCheckpoints = 4
 
+// The number of checkpoints that statistics remember of a job, unless the job master is told otherwise, and the most that it can be told.
+const (
+	DefaultCheckpointHistory = 10
+	MaxCheckpointHistory     = 1000
+)
+
 // CheckpointOptions are the rules of a job's checkpoints.
 type CheckpointOptions struct {
 	Interval          time.Duration // negative: no periodic checkpoints
