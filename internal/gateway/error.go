@@ -75,7 +75,15 @@ const (
 	ReasonNotRegistered     = "NOT_REGISTERED"
 	ReasonReplaced          = "REPLACED"
 	ReasonJobTerminal       = "JOB_TERMINAL"
+	ReasonShuttingDown      = "SHUTTING_DOWN"
 )
+
+// ShuttingDown is the answer to what comes too late.
+func ShuttingDown() *Error {
+	return &Error{
+		Code: Unavailable, Reason: ReasonShuttingDown, Message: "the job master is shutting down", Remedy: "try again when one is running",
+	}
+}
 
 // StaleEpoch is the answer to a request of another leader epoch than the receiver's.
 func StaleEpoch(got, have job.LeaderEpoch) *Error {

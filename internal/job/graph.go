@@ -111,6 +111,12 @@ func (g *Graph) MaxVertexParallelism() int {
 	return n
 }
 
+// Slot is one slot of a task executor; it holds one subtask of each vertex.
+type Slot struct {
+	Executor ExecutorID
+	Address  string // host:port of the executor's gRPC server
+}
+
 // Placement says where a task runs in one execution of the job.
 type Placement struct {
 	Attempt  AttemptID

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"sync"
+
+	"github.com/weirstream/weir/internal/slotpool"
 )
 
 // message is what a loop takes out of its inbox. apply runs on the loop; it feeds events to the cores and must not wait.
@@ -60,6 +62,12 @@ func (b *inbox) put(m letter) {
 	default:
 	}
 }
+
+// ExecutorLost implements slotpool.Holder.
+func (b *inbox) ExecutorLost(s *slotpool.Session, message string) { b.post(executorLost{s, message}) }
+
+// Granted implements slotpool.Holder.
+func (b *inbox) Granted(a slotpool.Allocation) { b.post(granted{a}) }
 
 // take empties the inbox.
 func (b *inbox) take() []letter {

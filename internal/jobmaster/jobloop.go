@@ -14,6 +14,7 @@ import (
 	"github.com/weirstream/weir/internal/ha"
 	"github.com/weirstream/weir/internal/job"
 	"github.com/weirstream/weir/internal/scheduler"
+	"github.com/weirstream/weir/internal/slotpool"
 )
 
 // spec is what a job was submitted as. It never changes.
@@ -33,7 +34,7 @@ type spec struct {
 type jobLoop struct {
 	spec
 	cfg      *Config
-	registry *registry
+	registry *slotpool.Registry
 	log      *zap.Logger
 	inbox    *inbox
 	board    *board
@@ -52,8 +53,8 @@ type jobLoop struct {
 
 // execution is what the loop knows of the present execution of the job.
 type execution struct {
-	request   int                         // number of the latest request for slots
-	sessions  map[job.ExecutorID]*session // of the slots that were granted
+	request   int                                  // number of the latest request for slots
+	sessions  map[job.ExecutorID]*slotpool.Session // of the slots that were granted
 	senders   map[job.ExecutorID]*sender
 	used      map[job.ExecutorID]bool // executors of the latest deployment, preferred by the next
 	deploying []job.Placement         // waits until the coordinator has settled
@@ -88,7 +89,7 @@ type callers struct {
 	replies []func() // go out after the status has been published
 }
 
-func newJobLoop(cfg *Config, r *registry, s spec) *jobLoop {
+func newJobLoop(cfg *Config, r *slotpool.Registry, s spec) *jobLoop {
 	l := &jobLoop{
 		spec: s, cfg: cfg, registry: r, log: cfg.Log.With(zap.String("job", string(s.id))),
 		inbox: newInbox(), board: newBoard(),
@@ -107,7 +108,7 @@ func newJobLoop(cfg *Config, r *registry, s spec) *jobLoop {
 
 // run drives the job until it has ended and all its deletions are done, or until ctx ends. It returns when all that it started is gone.
 func (l *jobLoop) run(ctx context.Context) {
-	l.registry.attach(l.id, l.inbox)
+	l.registry.Attach(l.id, l.inbox)
 	l.begin(ctx)
 	l.settle(ctx)
 	close(l.inbox.begun)
@@ -164,7 +165,7 @@ func (l *jobLoop) cleanUp(ctx context.Context) {
 // finish ends the loop: first what it started, then those who wait for it. Messages that came last are not looked at; their senders see that
 // the inbox has ended.
 func (l *jobLoop) finish(ctx context.Context) {
-	l.registry.detach(l.id)
+	l.registry.Detach(l.id)
 	l.stopSenders()
 	l.calling.recovery.end()
 	l.work.Wait()

@@ -12,12 +12,13 @@ import (
 	"github.com/weirstream/weir/internal/coordinator"
 	"github.com/weirstream/weir/internal/gateway"
 	"github.com/weirstream/weir/internal/job"
+	"github.com/weirstream/weir/internal/slotpool"
 )
 
 // JobMaster runs the jobs of one leader epoch. It implements gateway.JobMaster and gateway.Jobs.
 type JobMaster struct {
 	cfg      Config
-	registry *registry
+	registry *slotpool.Registry
 	starts   chan *jobLoop
 	stopped  chan struct{} // closed when no job can be started any more
 	mu       struct {
@@ -34,7 +35,7 @@ var (
 
 // New makes a job master. Nothing runs before Run.
 func New(cfg Config) *JobMaster {
-	m := &JobMaster{cfg: cfg.withDefaults(), registry: newRegistry(), starts: make(chan *jobLoop), stopped: make(chan struct{})}
+	m := &JobMaster{cfg: cfg.withDefaults(), registry: slotpool.New(), starts: make(chan *jobLoop), stopped: make(chan struct{})}
 	m.mu.jobs = map[job.ID]*jobLoop{}
 	for _, r := range cfg.Recovered {
 		m.mu.jobs[r.Job.ID] = m.recall(r)
@@ -68,7 +69,7 @@ func (m *JobMaster) Run(ctx context.Context) error {
 			run(l, l.run)
 		case <-ctx.Done():
 			close(m.stopped)
-			m.registry.close()
+			m.registry.Close()
 			loops.Wait()
 			return nil
 		}
@@ -84,7 +85,7 @@ func (m *JobMaster) start(ctx context.Context, l *jobLoop) error {
 		return nil
 	case <-m.stopped:
 		m.remove(l.id)
-		return errShutdown
+		return gateway.ShuttingDown()
 	case <-ctx.Done():
 		m.remove(l.id)
 		return context.Cause(ctx)
@@ -186,7 +187,7 @@ func (m *JobMaster) known(ctx context.Context, l *jobLoop, a job.AttemptID, mess
 	known, err := ask(ctx, l.inbox, message)
 	switch {
 	case errors.Is(err, errLoopEnded) && !l.board.read().status.State.Terminal():
-		return errShutdown
+		return gateway.ShuttingDown()
 	case errors.Is(err, errLoopEnded):
 		return gateway.UnknownAttempt(a)
 	case err != nil:
@@ -210,7 +211,7 @@ func (m *JobMaster) AcknowledgeCheckpoint(ctx context.Context, r gateway.Ack) (c
 	if errors.Is(err, errLoopEnded) {
 		view := l.board.read()
 		if !view.status.State.Terminal() {
-			return 0, errShutdown
+			return 0, gateway.ShuttingDown()
 		}
 		return lateVerdict(view.checkpoints, r.ID), nil
 	}

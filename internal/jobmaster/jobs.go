@@ -46,7 +46,7 @@ func (m *JobMaster) Watch(ctx context.Context, id job.ID, f func(gateway.JobStat
 		}
 		if g.complete {
 			if !g.view.status.State.Terminal() {
-				return errShutdown
+				return gateway.ShuttingDown()
 			}
 			return nil
 		}
@@ -111,7 +111,7 @@ func (m *JobMaster) trigger(ctx context.Context, id job.ID, epoch job.LeaderEpoc
 	case errors.Is(err, errLoopEnded):
 		state := l.board.read().status.State
 		if !state.Terminal() {
-			return gateway.CheckpointResult{}, errShutdown
+			return gateway.CheckpointResult{}, gateway.ShuttingDown()
 		}
 		return gateway.CheckpointResult{}, &gateway.Error{
 			Code: gateway.FailedPrecondition, Reason: gateway.ReasonJobTerminal, Job: id,

@@ -8,6 +8,7 @@ import (
 	"github.com/weirstream/weir/internal/gateway"
 	"github.com/weirstream/weir/internal/job"
 	"github.com/weirstream/weir/internal/scheduler"
+	"github.com/weirstream/weir/internal/slotpool"
 )
 
 // fed is a result that is an event already.
@@ -25,17 +26,19 @@ func (m stored) apply(l *jobLoop) {
 	}
 }
 
-// apply takes news of a request for slots, unless the request was withdrawn meanwhile.
-func (m slotGrant) apply(l *jobLoop) { l.granted(m) }
+// granted is news of a request for slots.
+type granted struct{ slotpool.Allocation }
+
+func (m granted) apply(l *jobLoop) { l.granted(m.Allocation) }
 
 // executorLost: a session has ended.
 type executorLost struct {
-	session *session
+	session *slotpool.Session
 	message string
 }
 
 func (m executorLost) apply(l *jobLoop) {
-	ev := scheduler.ExecutorLost{Executor: m.session.reg.Executor, Message: m.message}
+	ev := scheduler.ExecutorLost{Executor: m.session.Registration.Executor, Message: m.message}
 	if l.running.senders[ev.Executor] != nil {
 		l.note(ev)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/weirstream/weir/internal/gateway"
 	"github.com/weirstream/weir/internal/job"
 	"github.com/weirstream/weir/internal/scheduler"
+	"github.com/weirstream/weir/internal/slotpool"
 )
 
 func slowMetadata(c *cluster, d time.Duration) {
@@ -132,7 +133,7 @@ func TestHeartbeat_MakesUpForLostUpdates(t *testing.T) {
 
 func TestAnswer_PublishesBeforeItReplies(t *testing.T) {
 	cfg := Config{Epoch: 1}.withDefaults()
-	l := newJobLoop(&cfg, newRegistry(), spec{id: "j", name: "flights", graph: graphOf("flights", 1), options: job.Options{}.Normalize()})
+	l := newJobLoop(&cfg, slotpool.New(), spec{id: "j", name: "flights", graph: graphOf("flights", 1), options: job.Options{}.Normalize()})
 	l.feed(scheduler.CancelRequested{})
 	l.settle(t.Context())
 	var seen job.State

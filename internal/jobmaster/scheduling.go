@@ -15,6 +15,7 @@ import (
 	"github.com/weirstream/weir/internal/ha"
 	"github.com/weirstream/weir/internal/job"
 	"github.com/weirstream/weir/internal/scheduler"
+	"github.com/weirstream/weir/internal/slotpool"
 )
 
 // schedule does one effect of the scheduler.
@@ -22,14 +23,14 @@ func (l *jobLoop) schedule(ctx context.Context, e scheduler.Effect) {
 	switch e := e.(type) {
 	case scheduler.RequestSlots:
 		l.running.request++
-		l.granted(l.registry.request(&slotRequest{
-			job: l.id, name: l.name, order: l.order, number: l.running.request, count: e.Count, prefer: maps.Clone(l.running.used),
+		l.granted(l.registry.Request(slotpool.Request{
+			Job: l.id, Name: l.name, Order: l.order, Number: l.running.request, Count: e.Count, Prefer: maps.Clone(l.running.used),
 		}))
 	case scheduler.ReleaseSlots:
 		l.running.request++
 		l.running.deploying = nil
 		l.stopSenders()
-		l.registry.release(l.id)
+		l.registry.Release(l.id)
 	case scheduler.Deploy:
 		l.prepare(ctx, e.Placements)
 	case scheduler.CancelTasks:
@@ -71,21 +72,16 @@ func (l *jobLoop) coordinated(placements []job.Placement) []coordinator.Task {
 }
 
 // granted takes news of a request for slots. What answers a request that was withdrawn is of no interest: its slots were given back then.
-func (l *jobLoop) granted(g slotGrant) {
-	if g.number != l.running.request {
+func (l *jobLoop) granted(a slotpool.Allocation) {
+	if a.Number != l.running.request {
 		return
 	}
-	if g.slots == nil {
-		l.feed(g.short)
+	if a.Slots == nil {
+		l.feed(scheduler.SlotsShort{Required: a.Short.Required, Available: a.Short.Available, Message: a.Short.Message})
 		return
 	}
-	l.running.sessions = map[job.ExecutorID]*session{}
-	slots := make([]scheduler.Slot, len(g.slots))
-	for i, s := range g.slots {
-		slots[i] = s.Slot
-		l.running.sessions[s.Executor] = s.session
-	}
-	l.feed(scheduler.SlotsAllocated{Slots: slots})
+	l.running.sessions = a.Sessions
+	l.feed(scheduler.SlotsAllocated{Slots: a.Slots})
 }
 
 func (l *jobLoop) statusChanged(e scheduler.JobStatusChanged) {
@@ -186,7 +182,7 @@ func (l *jobLoop) cancelTasks(placements []job.Placement) {
 	}
 	l.perExecutor(attemptsOf(placements), func(executor job.ExecutorID, attempts []job.AttemptID) {
 		s := l.running.senders[executor]
-		if s == nil || s.session.over() {
+		if s == nil || s.session.Over() {
 			l.feed(scheduler.ExecutorLost{Executor: executor, Message: "it is not registered any more"})
 			return
 		}
@@ -206,10 +202,9 @@ func (l *jobLoop) cancelTasks(placements []job.Placement) {
 // dropExecutor ends the session of an executor that does not end its attempts: whatever it runs, it has to register anew.
 func (l *jobLoop) dropExecutor(e scheduler.DropExecutor) {
 	if s := l.running.senders[e.Executor]; s != nil {
-		s.session.end(&gateway.Error{
+		l.registry.Drop(s.session, &gateway.Error{
 			Code: gateway.Aborted, Reason: gateway.ReasonReplaced, Message: e.Message, Remedy: "the executor must end its tasks and register again",
 		})
-		l.registry.finish(s.session, e.Message)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/weirstream/weir/internal/gateway"
 	"github.com/weirstream/weir/internal/job"
+	"github.com/weirstream/weir/internal/slotpool"
 )
 
 // Submit implements gateway.Jobs. Everything that can be found wrong is found before the job exists.
@@ -59,7 +60,7 @@ func (m *JobMaster) plan(ctx context.Context, r gateway.PlanJob) (*job.Graph, er
 			Code: gateway.InvalidArgument, Reason: gateway.ReasonBadParameter, Message: "the submission names no job", Remedy: "name the job to run",
 		}
 	}
-	have, all := m.registry.with(r.JobName)
+	have, all := m.registry.With(r.JobName)
 	if len(all) == 0 {
 		return nil, &gateway.Error{
 			Code: gateway.Unavailable, Reason: gateway.ReasonNoExecutors, Message: "no task executor is registered",
@@ -73,11 +74,11 @@ func (m *JobMaster) plan(ctx context.Context, r gateway.PlanJob) (*job.Graph, er
 	defer cancel()
 	var last error
 	for _, s := range have {
-		graph, err := s.client.PlanJob(ctx, r)
+		graph, err := s.Client.PlanJob(ctx, r)
 		if err == nil {
 			return graph, nil
 		}
-		last = fmt.Errorf("plan job %s on executor %s: %w", r.JobName, s.reg.Executor, err)
+		last = fmt.Errorf("plan job %s on executor %s: %w", r.JobName, s.Registration.Executor, err)
 		if code := gateway.CodeOf(err); code != gateway.Unavailable && code != gateway.DeadlineExceeded {
 			break
 		}
@@ -85,10 +86,10 @@ func (m *JobMaster) plan(ctx context.Context, r gateway.PlanJob) (*job.Graph, er
 	return nil, last
 }
 
-func unknownJobName(name string, all []*session) error {
+func unknownJobName(name string, all []*slotpool.Session) error {
 	var names []string
 	for _, s := range all {
-		names = append(names, s.reg.Jobs...)
+		names = append(names, s.Registration.Jobs...)
 	}
 	slices.Sort(names)
 	names = slices.Compact(names)

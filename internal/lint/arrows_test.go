@@ -35,8 +35,11 @@ var arrows = map[string][]string{
 		"internal/job", "internal/checkpoint", "internal/element", "internal/gateway", "internal/plan", "internal/task",
 		"internal/exchange", "internal/storage", "stream",
 	},
-	"internal/ha":        {"internal/job", "internal/checkpoint", "internal/storage"},
-	"internal/jobmaster": {"internal/job", "internal/checkpoint", "internal/gateway", "internal/coordinator", "internal/scheduler", "internal/ha"},
+	"internal/ha":       {"internal/job", "internal/checkpoint", "internal/storage"},
+	"internal/slotpool": {"internal/job", "internal/gateway"},
+	"internal/jobmaster": {
+		"internal/job", "internal/checkpoint", "internal/gateway", "internal/coordinator", "internal/scheduler", "internal/slotpool", "internal/ha",
+	},
 
 	"internal/rpc/pb": {},
 	"internal/rpc":    {"internal/rpc/pb", "internal/job", "internal/checkpoint", "internal/gateway"},

@@ -11,7 +11,7 @@ import (
 // A core is pure: its decisions are functions of the events it was given. These packages and files are cores.
 var (
 	corePackages = []string{"internal/job", "internal/element", "internal/checkpoint", "internal/coordinator", "internal/scheduler"}
-	coreFiles    = []string{"internal/task/core.go", "internal/task/align.go"}
+	coreFiles    = []string{"internal/task/core.go", "internal/task/align.go", "internal/slotpool/pool.go"}
 )
 
 // impure are the packages that a core may not import, with what to do instead.

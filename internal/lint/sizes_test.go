@@ -17,7 +17,6 @@ const (
 
 // sizeExceptions are over a limit, each for a reason.
 var sizeExceptions = map[string]string{
-	"internal/jobmaster":                 "loops, and the registry of executors and slots that they share; the registry is the next to get a package of its own",
 	"internal/sim":                       "a whole cluster is simulated, and its parts are of use to nobody else",
 	"internal/sim/config.go Faults":      "one rate for each kind of fault",
 	"internal/sim/sim.go Sim":            "one field for each part of the simulated world",

@@ -66,7 +66,7 @@ func (c *Core) slotsAllocated(now time.Time, e SlotsAllocated) {
 }
 
 // deploy starts every task in its slot.
-func (c *Core) deploy(slots []Slot) {
+func (c *Core) deploy(slots []job.Slot) {
 	c.running, c.endOfData = false, false
 	executors := map[job.ExecutorID]bool{}
 	var placements []job.Placement

@@ -8,7 +8,7 @@
 //
 // Goroutines: none.
 //
-// Not here: which executors have free slots (package jobmaster), checkpoints (package coordinator), the wire.
+// Not here: which executors have free slots (package slotpool), checkpoints (package coordinator), the wire.
 //
 // Start at: core.go (Step), then deploy.go, failover.go and cancel.go; the legal transitions are in transitions.go.
 //

@@ -14,13 +14,7 @@ type Event interface {
 type Start struct{}
 
 // SlotsAllocated answers RequestSlots: these slots are the job's until ReleaseSlots.
-type SlotsAllocated struct{ Slots []Slot }
-
-// Slot is one slot of a task executor; it holds one subtask of each vertex.
-type Slot struct {
-	Executor job.ExecutorID
-	Address  string
-}
+type SlotsAllocated struct{ Slots []job.Slot }
 
 // SlotsShort answers RequestSlots: there are not enough, the request stays open and SlotsAllocated follows when there are.
 type SlotsShort struct {

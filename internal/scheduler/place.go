@@ -11,7 +11,7 @@ import (
 // A slot holds at most one subtask of each vertex. Slot i holds subtask i of every vertex of full parallelism. A smaller vertex is spread over the
 // slots at even distances, from the place where the executors hold the least of the smaller vertices so far. Vertices of one parallelism that are
 // connected forward lie on top of each other, so that their records never leave the process. Slots beyond the need are not used.
-func place(g *job.Graph, slots []Slot) ([]Slot, error) {
+func place(g *job.Graph, slots []job.Slot) ([]job.Slot, error) {
 	n := g.MaxVertexParallelism()
 	if len(slots) < n {
 		return nil, fmt.Errorf("job %s needs %s and was given %d: this is a bug of the slot registry", g.Name, plural(n, "slot"), len(slots))
@@ -19,7 +19,7 @@ func place(g *job.Graph, slots []Slot) ([]Slot, error) {
 	spread := spreader{slots: slots[:n], perExecutor: map[job.ExecutorID]int{}, perSlot: make([]int, n)}
 	group := forwardGroups(g)
 	offset := map[job.VertexID]int{} // of a group, by its first vertex
-	var out []Slot
+	var out []job.Slot
 	for _, v := range g.Vertices {
 		first := group[v.ID]
 		if _, ok := offset[first]; !ok {
@@ -57,7 +57,7 @@ func forwardGroups(g *job.Graph) map[job.VertexID]job.VertexID {
 
 // spreader remembers how many subtasks of the smaller vertices lie where.
 type spreader struct {
-	slots       []Slot
+	slots       []job.Slot
 	perExecutor map[job.ExecutorID]int
 	perSlot     []int
 }

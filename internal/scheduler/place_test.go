@@ -10,10 +10,10 @@ import (
 )
 
 // slotNames makes slots on executors from "e1 e1 e2"; the address tells the slots of one executor apart.
-func slotNames(names string) []Slot {
-	var out []Slot
+func slotNames(names string) []job.Slot {
+	var out []job.Slot
 	for i, n := range strings.Fields(names) {
-		out = append(out, Slot{Executor: job.ExecutorID(n), Address: fmt.Sprintf("slot-%d", i)})
+		out = append(out, job.Slot{Executor: job.ExecutorID(n), Address: fmt.Sprintf("slot-%d", i)})
 	}
 	return out
 }
@@ -71,7 +71,7 @@ func TestPlace_Properties(t *testing.T) {
 		if len(placed) != len(tasks) {
 			t.Fatalf("seed %d: %d tasks are placed %d times", seed, len(tasks), len(placed))
 		}
-		where := map[job.TaskID]Slot{}
+		where := map[job.TaskID]job.Slot{}
 		holds := map[string]bool{} // slot and vertex
 		for i, id := range tasks {
 			s := placed[i]
@@ -89,7 +89,7 @@ func TestPlace_Properties(t *testing.T) {
 	}
 }
 
-func checkColocation(t *testing.T, seed uint64, g *job.Graph, where map[job.TaskID]Slot) {
+func checkColocation(t *testing.T, seed uint64, g *job.Graph, where map[job.TaskID]job.Slot) {
 	for _, e := range g.Edges {
 		p := g.Vertex(e.From).Parallelism
 		if e.Partitioning != job.Forward || p != g.Vertex(e.To).Parallelism {

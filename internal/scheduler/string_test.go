@@ -17,7 +17,7 @@ func TestString_OneStableLineEach(t *testing.T) {
 		want  string
 	}{
 		{Start{}, `start`},
-		{SlotsAllocated{Slots: []Slot{{Executor: "e1"}, {Executor: "e2"}}}, `slots e1 e2`},
+		{SlotsAllocated{Slots: []job.Slot{{Executor: "e1"}, {Executor: "e2"}}}, `slots e1 e2`},
 		{SlotsShort{Required: 4, Available: 1, Message: "full"}, `slots-short 1 of 4: full`},
 		{TaskStateChanged{Attempt: id, State: job.TaskRunning, EndOfData: true}, `task map[1]#2 RUNNING end-of-data`},
 		{TaskStateChanged{Attempt: id, State: job.TaskFailed, Failure: f}, `task map[1]#2 FAILED: task failure, operator map: boom\r\nat line 3`},

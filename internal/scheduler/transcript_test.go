@@ -69,9 +69,9 @@ func (tr *transcript) run(t *testing.T, d *datadriven.TestData) string {
 	case "start":
 		return tr.step(Start{})
 	case "slots": // slots e1 e1 e2
-		var slots []Slot
+		var slots []job.Slot
 		for _, a := range args {
-			slots = append(slots, Slot{Executor: job.ExecutorID(a), Address: a + ":6122"})
+			slots = append(slots, job.Slot{Executor: job.ExecutorID(a), Address: a + ":6122"})
 		}
 		return tr.step(SlotsAllocated{Slots: slots})
 	case "short": // short 4 2: 4 required, 2 available

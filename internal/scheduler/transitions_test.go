@@ -67,7 +67,7 @@ func TestStep_EveryReportInEveryTaskState(t *testing.T) {
 		for to := job.TaskState(-1); to <= job.TaskFailed+1; to++ {
 			c := New(Config{Job: "j", Graph: &job.Graph{Vertices: []job.Vertex{{ID: "a", Parallelism: 1}}}})
 			c.Step(transcriptStart, Start{})
-			c.Step(transcriptStart, SlotsAllocated{Slots: []Slot{{Executor: "e1"}}})
+			c.Step(transcriptStart, SlotsAllocated{Slots: []job.Slot{{Executor: "e1"}}})
 			id := c.tasks[0].attempt
 			c.Step(transcriptStart, TaskStateChanged{Attempt: id, State: from})
 			c.Step(transcriptStart, TaskStateChanged{Attempt: id, State: to})

@@ -278,10 +278,10 @@ func (w *world) registry() {
 	if w.asked == 0 {
 		return
 	}
-	var slots []Slot
+	var slots []job.Slot
 	for _, e := range w.executors {
 		if e.registered && !e.hung {
-			slots = append(slots, Slot{Executor: e.id}, Slot{Executor: e.id})
+			slots = append(slots, job.Slot{Executor: e.id}, job.Slot{Executor: e.id})
 		}
 	}
 	w.rng.Shuffle(len(slots), func(i, j int) { slots[i], slots[j] = slots[j], slots[i] })

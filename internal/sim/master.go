@@ -177,9 +177,9 @@ func (m *master) granted(number int, slots []*session) {
 		return
 	}
 	m.running.sessions = map[job.ExecutorID]*session{}
-	var out []scheduler.Slot
+	var out []job.Slot
 	for _, s := range slots {
-		out = append(out, scheduler.Slot{Executor: s.executor.id, Address: string(s.executor.id)})
+		out = append(out, job.Slot{Executor: s.executor.id, Address: string(s.executor.id)})
 		m.running.sessions[s.executor.id] = s
 	}
 	m.feed(scheduler.SlotsAllocated{Slots: out})
