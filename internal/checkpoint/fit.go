@@ -95,13 +95,18 @@ func Compare(md *Metadata, g *job.Graph, states func(operator string, written []
 		return nil, incompatible(md, err)
 	}
 	var out []Comparison
-	for i := range g.Vertices {
+	ended := map[job.VertexID][]bool{}
+	for i := range g.Vertices { // producers come first
 		v := &g.Vertices[i]
-		_, ended := endedSubtasks(v, old)
+		subtasks, err := endedSubtasks(v, old)
+		ended[v.ID] = subtasks
+		if err == nil {
+			err = nothingComes(g, v, ended)
+		}
 		for k := range v.Operators {
 			c := compareOperator(&v.Operators[k], old[v.Operators[k].ID], v, states)
-			if c.Outcome == Matched && ended != nil {
-				c.Outcome, c.Detail = Incompatible, ended.Error()
+			if c.Outcome == Matched && err != nil {
+				c.Outcome, c.Detail = Incompatible, err.Error()
 			}
 			out = append(out, c)
 		}

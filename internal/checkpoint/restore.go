@@ -50,6 +50,15 @@ func Assign(md *Metadata, g *job.Graph) (map[job.TaskID]Restore, error) {
 			return nil, incompatible(md, err)
 		}
 	}
+	ended := map[job.VertexID][]bool{}
+	for _, t := range g.Tasks() {
+		ended[t.Vertex] = append(ended[t.Vertex], out[t].Ended)
+	}
+	for i := range g.Vertices {
+		if err := nothingComes(g, &g.Vertices[i], ended); err != nil {
+			return nil, incompatible(md, err)
+		}
+	}
 	for i := range md.Vertices {
 		for _, op := range md.Vertices[i].Operators {
 			if !matched[op.ID] && old[op.ID].hasState() {
@@ -199,36 +208,4 @@ func assignItems(o *oldOperator, v *job.Vertex) [][]Items {
 		before += n
 	}
 	return out
-}
-
-// endedSubtasks says which tasks of v had reached their end of input. Old subtasks that end up in one task must agree, because a task
-// flushes all of its operators or none.
-func endedSubtasks(v *job.Vertex, old map[string]*oldOperator) ([]bool, error) {
-	out := make([]bool, v.Parallelism)
-	decided := make([]bool, v.Parallelism)
-	for _, op := range v.Operators {
-		o := old[op.ID]
-		if o == nil {
-			continue
-		}
-		same := o.vertex.Parallelism == v.Parallelism
-		for n := range o.vertex.Subtasks {
-			ended := o.vertex.Subtasks[n].Ended
-			if !same && ended != o.vertex.Subtasks[0].Ended {
-				return nil, fmt.Errorf("some but not all subtasks of vertex %s had reached the end of their input, so that its parallelism cannot change from %d to %d; start with parallelism %d",
-					o.vertex.Vertex, o.vertex.Parallelism, v.Parallelism, o.vertex.Parallelism)
-			}
-		}
-		for i := range out {
-			ended := o.vertex.Subtasks[0].Ended
-			if same {
-				ended = o.vertex.Subtasks[i].Ended
-			}
-			if decided[i] && out[i] != ended {
-				return nil, fmt.Errorf("only some operators of task %s[%d] had reached the end of their input; start with the chains that the checkpoint was taken with", v.ID, i)
-			}
-			out[i], decided[i] = ended, true
-		}
-	}
-	return out, nil
 }

@@ -322,3 +322,49 @@ func TestAssign_EndOfInput(t *testing.T) {
 		}
 	}
 }
+
+// X6: a task that starts at the end of its input must have nobody in front of it who still sends.
+func TestAssign_EndedTask_HasNoRunningTaskInFrontOfIt(t *testing.T) {
+	one := func() int { return 1 }
+	with := func(id string, ended ...bool) VertexState {
+		v := vertexOf(2, 8, one, id)
+		for i := range v.Subtasks {
+			v.Subtasks[i].Ended = ended[i]
+		}
+		return v
+	}
+	for _, c := range []struct {
+		name string
+		part job.Partitioning
+		md   *Metadata
+		want string // empty: it fits
+	}{
+		{"nobody has ended", job.Hash, metadataOf(with("a", false, false), with("b", false, false)), ""},
+		{"all have", job.Hash, metadataOf(with("a", true, true), with("b", true, true)), ""},
+		{"the producers only", job.Hash, metadataOf(with("a", true, true), with("b", false, false)), ""},
+		{"one of two producers has not", job.Hash, metadataOf(with("a", true, false), with("b", false, true)), "b[1] had reached the end of its input, and a[1] in front of it has not"},
+		{"forward, its own producer has", job.Forward, metadataOf(with("a", true, false), with("b", true, false)), ""},
+		{"forward, its own producer has not", job.Forward, metadataOf(with("a", true, false), with("b", true, true)), "b[1] had reached the end of its input, and a[1] in front of it has not"},
+		{"the producer is new", job.Rebalance, metadataOf(with("b", true, true)), "b[0] had reached the end of its input, and a[0] in front of it has not"},
+	} {
+		g := graphOf(2, 8, []string{"a"}, []string{"b"})
+		g.Edges = []job.Edge{{ID: "a->b", From: "a", To: "b", Partitioning: c.part}}
+		_, err := Assign(c.md, g)
+		compared, failed := Compare(c.md, g, func(string, []StateSchema) error { return nil })
+		if failed != nil {
+			t.Fatal(failed)
+		}
+		if c.want == "" {
+			if err != nil || compared[1].Outcome != Matched {
+				t.Errorf("%s: %v, compared %+v", c.name, err, compared)
+			}
+			continue
+		}
+		if !errors.Is(err, ErrIncompatible) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+		}
+		if compared[1].Outcome != Incompatible || !strings.Contains(compared[1].Detail, c.want) {
+			t.Errorf("%s: compared %+v, want b to be incompatible", c.name, compared)
+		}
+	}
+}
