@@ -32,6 +32,12 @@ type CheckpointOptions struct {
 	DegradedAfter     time.Duration // without a completed checkpoint the job is DEGRADED; 0: 10 intervals, at least 30 s; negative: never
 }
 
+// DeletedAfter reports whether the retained checkpoints of a job go with it when it ends in that state. Those of a job that has FAILED are kept
+// always: somebody will want to go on from them.
+func (o CheckpointOptions) DeletedAfter(s State) bool {
+	return s == Finished || s == Canceled && o.DeleteOnCancel
+}
+
 // Strategy is a restart strategy.
 type Strategy string
 

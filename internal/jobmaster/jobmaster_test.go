@@ -448,6 +448,30 @@ func TestShutdown_LeavesRunningJobsAndTheirCheckpoints(t *testing.T) {
 	})
 }
 
+// A job that failed is one that somebody will want to go on with; to delete on cancel does not mean it.
+func TestFailedJob_KeepsItsCheckpoint(t *testing.T) {
+	for _, remove := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			c := newCluster(t)
+			defer c.close()
+			a := c.start("a", 1, script{})
+			id := c.submit(1, func(s *gateway.Submission) {
+				s.Options.Checkpoint.DeleteOnCancel, s.Options.Restart.Strategy = remove, job.NoRestart
+			})
+			time.Sleep(1500 * time.Millisecond)
+			err := c.m.UpdateTaskState(t.Context(), gateway.TaskUpdate{
+				Epoch: 1, Attempt: a.attempts()[0], State: job.TaskFailed, Failure: job.Failure{Class: job.FailureTask, Message: "bad row"},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.expect(id, job.Failed); !hasMetadata(c, id, 2) {
+				t.Errorf("DeleteOnCancel %t: the checkpoint is gone; storage holds %v", remove, c.storage.content())
+			}
+		})
+	}
+}
+
 func TestCanceledJob_KeepsItsCheckpointUnlessToldOtherwise(t *testing.T) {
 	for _, remove := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

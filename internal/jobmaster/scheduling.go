@@ -90,7 +90,7 @@ func (l *jobLoop) statusChanged(e scheduler.JobStatusChanged) {
 	}
 	l.end.at = time.Now()
 	l.recordEnd(ha.End{
-		State: e.To, Failure: e.Failure.String(), At: l.end.at, DeleteAll: e.To == job.Finished || l.options.Checkpoint.DeleteOnCancel,
+		State: e.To, Failure: e.Failure.String(), At: l.end.at, DeleteAll: l.options.Checkpoint.DeletedAfter(e.To),
 	})
 }
 

@@ -6,12 +6,13 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
 
 // proofs are the documents that say which test shows what they claim.
-var proofs = []string{"docs/faults.md", "docs/ARCHITECTURE.md", "docs/decisions.md"}
+var proofs = []string{"docs/faults.md", "docs/semantics.md", "docs/ARCHITECTURE.md", "docs/decisions.md"}
 
 var (
 	code      = regexp.MustCompile("`([^`\n]+)`")
@@ -91,6 +92,44 @@ func TestDocuments_EveryFaultTestIsInItsRow(t *testing.T) {
 		}) {
 			t.Errorf("docs/faults.md does not name %s in the row of %s", name, m[1])
 		}
+	}
+}
+
+// ranges are the rows that docs/semantics.md must have: the rules of each kind, by their letter.
+var ranges = map[string]int{"T": 18, "D": 6, "R": 13, "N": 14, "K": 7, "C": 14, "F": 9, "E": 17, "V": 7, "W": 7, "X": 6}
+
+// incomplete lists the rows that are missing in a table of rules, and those that neither name a proof nor say why there is none.
+func incomplete(text string, last map[string]int) (out []string) {
+	rows := map[string]string{}
+	for _, line := range strings.Split(text, "\n") {
+		if cells := strings.Split(line, "|"); len(cells) == 5 {
+			rows[strings.TrimSpace(cells[1])] = strings.TrimSpace(cells[3])
+		}
+	}
+	for _, letter := range slices.Sorted(maps.Keys(last)) {
+		for n := 1; n <= last[letter]; n++ {
+			id := letter + strconv.Itoa(n)
+			proof, ok := rows[id]
+			switch {
+			case !ok:
+				out = append(out, id+" is missing")
+			case !strings.HasPrefix(proof, "`") && !strings.HasPrefix(proof, "later: ") && !strings.HasPrefix(proof, "none: "):
+				out = append(out, id+" has no proof")
+			}
+		}
+	}
+	return out
+}
+
+// Every rule has its row, with a proof or the reason why there is none.
+func TestDocuments_SemanticsAreComplete(t *testing.T) {
+	_, docs := checkout(t)
+	for _, what := range incomplete(docs["docs/semantics.md"], ranges) {
+		t.Errorf("docs/semantics.md: %s", what)
+	}
+	text := "| A1 | x | `TestThere` |\n| A2 | x | later: y |\n| A3 | x | soon |\n| A5 | | none: z |\n"
+	if got := incomplete(text, map[string]int{"A": 5}); !slices.Equal(got, []string{"A3 has no proof", "A4 is missing"}) {
+		t.Errorf("the rule finds %q", got)
 	}
 }
 

@@ -98,7 +98,9 @@ func TestFault_B21_AckOverTheMessageLimit_IsDeclinedWithItsSize(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.until(id, func(s gateway.JobStatus) bool { return len(s.Vertices) == 1 && s.Vertices[0].Tasks[0].State == job.TaskRunning })
+	c.until(id, func(s gateway.JobStatus) bool {
+		return len(s.Vertices) == 1 && s.Vertices[0].Tasks[0].State == job.TaskRunning
+	})
 	_, err = c.jobs.TriggerCheckpoint(c.ctx, id, 0)
 	for _, want := range []string{string(checkpoint.AckTooLarge), "src[0]#1", "larger than max", "vs. 12288"} {
 		if err == nil || !strings.Contains(err.Error(), want) {

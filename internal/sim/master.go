@@ -144,7 +144,7 @@ func (m *master) schedule(e scheduler.Effect) {
 	case scheduler.JobStatusChanged:
 		m.s.watch.status(m.s, e)
 		if e.To.Terminal() {
-			m.feed(coordinator.Closed{DeleteAll: e.To == job.Finished || m.s.cfg.Checkpoint.DeleteOnCancel})
+			m.feed(coordinator.Closed{DeleteAll: m.s.cfg.Checkpoint.DeletedAfter(e.To)})
 		}
 	case scheduler.TasksRunning:
 		m.s.watch.running = true
