@@ -53,7 +53,9 @@ func New(cfg Config) *Core {
 	if o.Interval > 0 {
 		o.Interval = min(max(o.Interval, o.MinPause, minInterval), maxInterval)
 	}
-	o.DegradedAfter = degradedAfter(o.DegradedAfter, o.Interval)
+	if o.IntervalDuringBacklog >= 0 { // it may only be longer
+		o.IntervalDuringBacklog = min(max(o.IntervalDuringBacklog, o.Interval), maxInterval)
+	}
 	o.MaxConcurrent = min(max(o.MaxConcurrent, 1), maxPending)
 	o.Timeout = min(max(o.Timeout, minInterval), maxInterval)
 	if cfg.History <= 0 {
@@ -95,6 +97,8 @@ func (c *Core) handle(ev Event) {
 		c.endOfDataReached()
 	case TaskFinished:
 		c.taskFinished(ev)
+	case BacklogChanged:
+		c.backlogChanged(ev)
 	case LocationReady:
 		c.locationReady(ev)
 	case TriggerFailed:

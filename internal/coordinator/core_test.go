@@ -274,6 +274,7 @@ func TestStrings_AreOneLineWithoutStateBytes(t *testing.T) {
 		{Discarded{ID: 1, Err: "x"}, `Discarded 1 error="x"`},
 		{NotifyConfirmed{Attempt: a, ID: 1}, "NotifyConfirmed 1 src[0]#1"},
 		{Closed{DeleteAll: true}, "Closed delete=true"},
+		{BacklogChanged{Attempt: a, Behind: true}, "BacklogChanged src[0]#1 behind=true"},
 		{Tick{}, "Tick"},
 		{EndOfDataReached{}, "EndOfDataReached"},
 		{WriteMetadata{ID: 1, Dir: "/d", Metadata: meta}, "WriteMetadata 1 dir=/d vertices=1 subtasks=1"},

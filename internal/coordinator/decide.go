@@ -116,7 +116,11 @@ func (c *Core) firePeriodic() {
 	if e.timer.IsZero() || c.now.Before(e.timer) {
 		return
 	}
-	interval := c.cfg.Options.Interval
+	interval := c.interval()
+	if interval == 0 {
+		e.timer = time.Time{} // it is armed again when the backlog is done
+		return
+	}
 	missed := c.now.Sub(e.timer) / interval
 	e.timer = e.timer.Add((missed + 1) * interval)
 	if !c.queue.has(periodic) {

@@ -18,16 +18,18 @@ const (
 type alarm struct {
 	since     time.Time // of the latest completed checkpoint, or when the tasks ran first; zero: checkpoints are not expected
 	on        bool
-	lastAbort string // since then
+	after     time.Duration // it has gone off after
+	lastAbort string        // since then
 }
 
-// degradedAfter is the time that an option stands for; negative: never.
-func degradedAfter(after, interval time.Duration) time.Duration {
-	switch {
+// degradedAfter is the time without a completed checkpoint that is too long, as things are; 0 or less: none is.
+func (c *Core) degradedAfter() time.Duration {
+	interval := c.interval()
+	switch after := c.cfg.Options.DegradedAfter; {
+	case interval == 0 && (after == 0 || c.cfg.Options.Interval > 0):
+		return 0 // nobody expects any, or none until a backlog is done
 	case after != 0:
 		return after
-	case interval < 0:
-		return -1 // nobody expects any
 	}
 	return max(degradedIntervals*interval, degradedAtLeast)
 }
@@ -39,10 +41,17 @@ func (a *alarm) expect(now time.Time) {
 	}
 }
 
+// restart starts the clock anew after a time in which fewer checkpoints were expected, or none.
+func (a *alarm) restart(now time.Time) {
+	if !a.on && !a.since.IsZero() {
+		a.since = now
+	}
+}
+
 // at is when the alarm goes off; zero: it does not, or is on already.
 func (c *Core) alarmAt() time.Time {
 	a := &c.failures.alarm
-	if after := c.cfg.Options.DegradedAfter; !a.on && !a.since.IsZero() && after > 0 {
+	if after := c.degradedAfter(); !a.on && !a.since.IsZero() && after > 0 {
 		return a.since.Add(after)
 	}
 	return time.Time{}
@@ -50,7 +59,7 @@ func (c *Core) alarmAt() time.Time {
 
 func (c *Core) checkAlarm() {
 	if at := c.alarmAt(); !at.IsZero() && !c.now.Before(at) {
-		c.failures.alarm.on = true
+		c.failures.alarm.on, c.failures.alarm.after = true, c.degradedAfter()
 		c.emit(Degraded{Message: c.Degraded()})
 	}
 }
@@ -72,7 +81,7 @@ func (c *Core) Degraded() string {
 	if !c.failures.alarm.on {
 		return ""
 	}
-	return fmt.Sprintf("no checkpoint has completed for more than %s: %s", c.cfg.Options.DegradedAfter, c.alarmCause())
+	return fmt.Sprintf("no checkpoint has completed for more than %s: %s", c.failures.alarm.after, c.alarmCause())
 }
 
 func (c *Core) alarmCause() string {

@@ -24,6 +24,7 @@
 //	TriggerRequested        InitLocation, or Reply when it is refused, or none while it waits (savepoints only for a trigger phase or deletions)
 //	EndOfDataReached        InitLocation of the final checkpoint, or none while it waits
 //	TaskFinished            SendTrigger to the tasks behind it; WriteMetadata if it was the last one that was waited for
+//	BacklogChanged          none; the periodic timer may move to an earlier time
 //	LocationReady           SendTrigger to the sources; Discard if the checkpoint is over; Aborted if it failed
 //	Ack                     AckReply; after the last one WriteMetadata
 //	Decline, TriggerFailed  Aborted, SendNotifyAborted, Discard, Reply, FailJob when too many failed in a row

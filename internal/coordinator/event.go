@@ -27,6 +27,7 @@ type TasksRunning struct {
 type Task struct {
 	Attempt job.AttemptID
 	Source  bool // it has no inputs: barriers are injected here
+	Behind  bool // it has said that it works off a backlog
 }
 
 // TasksStopped: the job left that state; nothing may be triggered and everything pending is aborted, but for what is FINALIZING: see
@@ -48,6 +49,12 @@ type EndOfDataReached struct{}
 
 // TaskFinished: a task has reached its end, has committed everything, and is gone; the others run on. It comes after TasksRunning.
 type TaskFinished struct{ Attempt job.AttemptID }
+
+// BacklogChanged: a task has begun to work off a backlog, or has done so. Meanwhile Options.IntervalDuringBacklog is in force.
+type BacklogChanged struct {
+	Attempt job.AttemptID
+	Behind  bool
+}
 
 // LocationReady answers InitLocation.
 type LocationReady struct {
@@ -129,6 +136,7 @@ func (Tick) event()             {}
 func (TriggerRequested) event() {}
 func (EndOfDataReached) event() {}
 func (TaskFinished) event()     {}
+func (BacklogChanged) event()   {}
 func (LocationReady) event()    {}
 func (TriggerFailed) event()    {}
 func (Ack) event()              {}

@@ -73,6 +73,8 @@ type execution struct {
 	timer  time.Time // next periodic trigger; zero: none
 	final  final
 	notify notifier
+
+	backlog backlog
 }
 
 // newExecution returns nil unless tasks are exactly the tasks of the job: a checkpoint of fewer would lose state in silence.
@@ -83,7 +85,7 @@ func (c *Core) newExecution(tasks []Task) *execution {
 	}
 	e := &execution{
 		attempts: make([]int, n), all: make([]job.AttemptID, n), finished: make([]bool, n), heads: make([]bool, n),
-		left: make([]int, len(c.plan.vertices)),
+		left: make([]int, len(c.plan.vertices)), backlog: backlog{tasks: make([]bool, n)},
 	}
 	for _, t := range tasks {
 		slot, ok := c.plan.slot(t.Attempt.Task)
@@ -93,6 +95,7 @@ func (c *Core) newExecution(tasks []Task) *execution {
 		e.attempts[slot] = t.Attempt.Attempt
 		e.all[slot] = t.Attempt
 		e.heads[slot] = t.Source
+		e.backlog.set(slot, t.Behind)
 		e.left[c.plan.vertexOf[slot]]++
 	}
 	return e

@@ -84,9 +84,8 @@ func newWorld(seed uint64) *world {
 		Interval:      time.Duration(1+rng.IntN(20)) * 100 * time.Millisecond,
 		MinPause:      time.Duration(rng.IntN(3)) * 200 * time.Millisecond,
 		Timeout:       time.Duration(1+rng.IntN(30)) * 100 * time.Millisecond,
-		MaxConcurrent: 1 + rng.IntN(3), Retained: 1 + rng.IntN(3), TolerableFailures: rng.IntN(3),
+		MaxConcurrent: 1 + rng.IntN(3), Retained: 1 + rng.IntN(3), TolerableFailures: rng.IntN(3), DegradedAfter: seconds(rng.IntN(4) - 1), IntervalDuringBacklog: seconds(rng.IntN(4) - 1),
 	}
-	w.options.DegradedAfter = time.Duration(rng.IntN(4)-1) * time.Second
 	w.core = New(Config{Job: testJob, Graph: testGraph(), Epoch: 1, Options: w.options, History: 1 + rng.IntN(20)})
 	return w
 }
@@ -118,6 +117,8 @@ func (w *world) disturb() {
 		w.stop()
 	case n < 86 && w.attempt > 0:
 		w.step(EndOfDataReached{})
+	case n < 90 && w.attempt > 0:
+		w.backlog(w.rng.IntN(3), w.rng.IntN(3) == 0)
 	default:
 		w.start()
 	}
@@ -441,6 +442,7 @@ func (w *world) check() {
 // heal stops the faults: everything is delivered, time goes on, and a checkpoint must complete within timeout + interval + pause.
 func (w *world) heal() {
 	w.healed = true
+	w.endBacklogs()
 	w.quiesce()
 	before, limit := len(w.completed), w.now.Add(w.options.Timeout+w.options.Interval+w.options.MinPause)
 	for w.now.Before(limit) && w.err == nil {

@@ -27,9 +27,9 @@ func (c *Core) tasksRunning(ev TasksRunning) {
 	}
 	c.exec = exec
 	c.failures.alarm.expect(c.now)
-	if o := c.cfg.Options; o.Interval > 0 {
-		spread := time.Duration(ev.Random * float64(o.Interval-o.MinPause))
-		exec.timer = c.now.Add(o.MinPause + spread)
+	if pause, interval := c.cfg.Options.MinPause, c.interval(); interval > 0 {
+		spread := time.Duration(ev.Random * float64(interval-pause))
+		exec.timer = c.now.Add(pause + spread)
 	}
 }
 
@@ -47,6 +47,9 @@ func (c *Core) tasksStopped(ev TasksStopped) {
 }
 
 func (c *Core) stop(reason checkpoint.Reason, message string) {
+	if c.exec != nil && c.exec.backlog.open > 0 {
+		c.failures.alarm.restart(c.now)
+	}
 	c.exec = nil
 	c.abortAll(reason, message)
 	c.refuseAll(reason, message)

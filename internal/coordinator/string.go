@@ -40,6 +40,11 @@ func (EndOfDataReached) String() string { return "EndOfDataReached" }
 func (e TaskFinished) String() string { return "TaskFinished " + e.Attempt.String() }
 
 // String is one line.
+func (e BacklogChanged) String() string {
+	return fmt.Sprintf("BacklogChanged %s behind=%t", e.Attempt, e.Behind)
+}
+
+// String is one line.
 func (e LocationReady) String() string {
 	return line(fmt.Sprintf("LocationReady %d", e.ID), "dir=", e.Dir, "error=", quote(e.Err))
 }

@@ -27,6 +27,7 @@ import (
 //	confirm TASK ID                     confirm-all ID [attempt=1]                                         close [delete]
 //	state                               history                metadata (of the latest completed checkpoint)
 //	stats (counts, percentiles)         vertices ID
+//	new in-backlog=0s                   running behind=TASK    backlog TASK [done]
 func TestTranscripts(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		s := &script{}
@@ -104,7 +105,9 @@ func (s *script) create(t *testing.T, d *datadriven.TestData) {
 		FirstID: checkpoint.ID(number(t, d, "first", 1)),
 		History: number(t, d, "history", 0),
 		Options: job.CheckpointOptions{
-			Interval:          duration(t, d, "interval", 10*time.Second),
+			Interval:              duration(t, d, "interval", 10*time.Second),
+			IntervalDuringBacklog: duration(t, d, "in-backlog", 0),
+
 			MinPause:          duration(t, d, "pause", 0),
 			Timeout:           duration(t, d, "timeout", time.Minute),
 			MaxConcurrent:     number(t, d, "concurrent", 1),
@@ -134,7 +137,11 @@ func (s *script) events(t *testing.T, d *datadriven.TestData) []Event {
 		if err != nil {
 			d.Fatalf(t, "%v", err)
 		}
-		return []Event{TasksRunning{Tasks: tasksOf(testGraph(), number(t, d, "attempt", 1)), Random: random}}
+		tasks := tasksOf(testGraph(), number(t, d, "attempt", 1))
+		for i := range tasks {
+			tasks[i].Behind = tasks[i].Attempt.String() == value(d, "behind", "")
+		}
+		return []Event{TasksRunning{Tasks: tasks, Random: random}}
 	case "stop":
 		return []Event{TasksStopped{Reason: checkpoint.Reason(word(d, 0))}}
 	case "tick":
@@ -189,6 +196,8 @@ func (s *script) taskEvent(t *testing.T, d *datadriven.TestData) Event {
 		return Decline{Epoch: epoch, Attempt: a, ID: id(t, d, 1), Reason: checkpoint.Reason(word(d, 2)), Message: "cannot"}
 	case "trigger-failed":
 		return TriggerFailed{ID: id(t, d, 1), Attempt: a, Err: "no such attempt"}
+	case "backlog":
+		return BacklogChanged{Attempt: a, Behind: word(d, 1) != "done"}
 	case "finish":
 		return TaskFinished{Attempt: a}
 	case "confirm":
@@ -223,7 +232,7 @@ func (s *script) ack(t *testing.T, d *datadriven.TestData, a job.AttemptID, n ch
 	s.request++
 	return Ack{
 		Request: s.request, Epoch: job.LeaderEpoch(number(t, d, "epoch", 1)), Attempt: a, ID: n,
-		State:   checkpoint.SubtaskState{Operators: []checkpoint.OperatorState{{Operator: a.String()}}},
+		State: checkpoint.SubtaskState{Operators: []checkpoint.OperatorState{{Operator: a.String()}}},
 		Metrics: checkpoint.Metrics{
 			StateBytes: int64(number(t, d, "bytes", 100)), StartDelay: duration(t, d, "delay", 0), Alignment: duration(t, d, "align", 0),
 			Sync: duration(t, d, "sync", 0), Async: duration(t, d, "async", 0),
@@ -255,6 +264,9 @@ func (s *script) state() string {
 	degraded := s.core.Degraded()
 	if degraded != "" {
 		degraded = "\ndegraded: " + degraded
+	}
+	if b := s.core.Backlog(); b != "" {
+		degraded += "\nbacklog: " + b
 	}
 	c := s.core.Counts()
 	return fmt.Sprintf("time: +%s\n%s\nlatest: %s\nsettled: %t%s\ncompleted %d failed %d in progress %d deleting %d stale %d",

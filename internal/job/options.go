@@ -22,14 +22,18 @@ const (
 
 // CheckpointOptions are the rules of a job's checkpoints.
 type CheckpointOptions struct {
-	Interval          time.Duration // negative: no periodic checkpoints
+	Interval time.Duration // negative: no periodic checkpoints
+	// IntervalDuringBacklog takes the place of Interval while a source works off a backlog, and is no shorter; 0: Interval; negative: no
+	// periodic checkpoints meanwhile.
+	IntervalDuringBacklog time.Duration
+
 	MinPause          time.Duration // between the end of one checkpoint and the next periodic trigger
 	Timeout           time.Duration
 	MaxConcurrent     int // checkpoints pending at a time; savepoints do not wait for it
 	Retained          int
 	TolerableFailures int // failed checkpoints in a row before the job restarts
 	DeleteOnCancel    bool
-	DegradedAfter     time.Duration // without a completed checkpoint the job is DEGRADED; 0: 10 intervals, at least 30 s; negative: never
+	DegradedAfter     time.Duration // without a completed checkpoint the job is DEGRADED; 0: 10 intervals, at least 30 s; negative: never. In a backlog without checkpoints it is not
 }
 
 // DeletedAfter reports whether the retained checkpoints of a job go with it when it ends in that state. Those of a job that has FAILED are kept
