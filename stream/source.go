@@ -37,6 +37,13 @@ type Reader[T any] interface {
 	Close() error
 }
 
+// BacklogReporter is a Reader that knows when it works off a backlog: input that waited before the reader came to it, and for which throughput
+// matters more than how soon each record is through. While any subtask says so the job's checkpoints are taken at the interval during backlog.
+// It is asked after each Read, on the task's goroutine, and the answer should change rarely.
+type BacklogReporter interface {
+	ProcessingBacklog() bool
+}
+
 // Next says when a reader wants to be called again. The zero value is More.
 type Next struct {
 	kind  nextKind
@@ -75,6 +82,8 @@ type Poller interface {
 	Poll(max int) (Next, error)
 	// Emitted is the number of records that were emitted so far.
 	Emitted() int64
+	// ProcessingBacklog is what the reader says of itself; see BacklogReporter.
+	ProcessingBacklog() bool
 }
 
 // From adds a source to the job.
@@ -136,6 +145,15 @@ func (o *sourceOperator[T]) Poll(maxRecords int) (Next, error) {
 }
 
 func (o *sourceOperator[T]) Emitted() int64 { return o.out.n }
+
+func (o *sourceOperator[T]) ProcessingBacklog() bool {
+	b, ok := o.reader.(BacklogReporter)
+	if !ok {
+		return false
+	}
+	o.env.enter()
+	return b.ProcessingBacklog()
+}
 
 func (o *sourceOperator[T]) SnapshotItems(int64) (Items, error) {
 	o.env.enter()

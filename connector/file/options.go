@@ -27,6 +27,7 @@ type options struct {
 	maxLine      int
 	rate         int64 // records per second and subtask, 0: unlimited
 	multiLine    bool
+	backlog      bool // is reported
 	malformed    Malformed
 }
 
@@ -71,6 +72,10 @@ func MaxLine(bytes int) Option { return func(o *options) { o.maxLine = bytes } }
 
 // Rate limits each subtask to a number of records per second; 0 is unlimited.
 func Rate(recordsPerSecond int) Option { return func(o *options) { o.rate = int64(recordsPerSecond) } }
+
+// ReportBacklog makes each subtask say that it works off a backlog while splits remain that it has not begun; with the last one the backlog is
+// done. See stream.BacklogReporter.
+func ReportBacklog() Option { return func(o *options) { o.backlog = true } }
 
 // MultiLine allows line breaks in quoted CSV fields. Where such a file may be cut is known only after reading it, so each file is one split.
 func MultiLine() Option { return func(o *options) { o.multiLine = true } }

@@ -166,6 +166,9 @@ func (r *reader[T]) malformed(row []byte, bad *rowError) error {
 // Skipped is how many malformed rows this reader has left out.
 func (r *reader[T]) Skipped() int64 { return r.skipped }
 
+// ProcessingBacklog implements stream.BacklogReporter.
+func (r *reader[T]) ProcessingBacklog() bool { return r.o.backlog && len(r.splits) > 1 }
+
 // Positions implements stream.Reader.
 func (r *reader[T]) Positions() ([][]byte, error) {
 	// A parked row must be as durable as the position behind it.

@@ -6,6 +6,7 @@
 //	output     the directory for CSV files with the columns origin, flights, delay_sum, delay_min, delay_max
 //	emit       end: each origin once, at the end of input (the default); updates: an origin's new row after each of its flights
 //	rate       flights per second and source subtask, 0 for no limit (the default)
+//	backlog    true: the source reports a backlog until it reads the last part of its input; see checkpoint-interval-during-backlog (default: false)
 //	malformed  what to do with rows that cannot be read: fail (the default), skip, or park
 //	parked     the file for malformed rows, with malformed=park
 //
@@ -43,7 +44,11 @@ func Definition() stream.Definition {
 
 // Build connects the streams of the job.
 func Build(j *stream.Job) error {
-	source := file.CSV[Flight](j.Param("input"), file.Rate(j.IntParam("rate", 0)), file.OnMalformed(malformed(j)))
+	options := []file.Option{file.Rate(j.IntParam("rate", 0)), file.OnMalformed(malformed(j))}
+	if j.BoolParam("backlog", false) {
+		options = append(options, file.ReportBacklog())
+	}
+	source := file.CSV[Flight](j.Param("input"), options...)
 	when := stream.EmitAtEnd
 	if j.ChoiceParam("emit", "end", "updates") == "updates" {
 		when = stream.EmitUpdates

@@ -41,6 +41,7 @@ func writeJob(out io.Writer, s gateway.JobStatus, now time.Time) {
 	field("Name", s.Name)
 	field("State", s.State.String())
 	field("Detail", s.Detail)
+	field("Backlog", s.Backlog)
 	field("Degraded", s.Degraded)
 	field("Submitted", fmt.Sprintf("%s (%s)", s.Submitted.Local().Format(time.DateTime), formatAge(now, s.Submitted)))
 	field("Ran for", formatDuration(ranFor(s, now)))

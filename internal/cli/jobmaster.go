@@ -34,6 +34,8 @@ func jobMaster(p Process) *cobra.Command {
 	f.DurationVar(&config.HeartbeatTimeout, "heartbeat-timeout", 0, "time after which a silent task executor is lost (default 10s)")
 	f.DurationVar(&config.SweepInterval, "sweep-interval", 10*time.Minute, "time between sweeps of the checkpoint directory for files that belong to no checkpoint; 0: never")
 	f.DurationVar(&config.SweepAge, "sweep-age", time.Hour, "age that such a file must have before it is deleted; more than a checkpoint may take")
+	duringBacklog := cmd.Flags().Duration(intervalDuringBacklog, 0,
+		"checkpoint interval of jobs that choose none while a source of theirs works off a backlog (default: their interval); 0: no periodic checkpoints meanwhile")
 	logs.add(cmd, "info")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if config.CheckpointDir == "" {
@@ -42,6 +44,10 @@ func jobMaster(p Process) *cobra.Command {
 		if err := checkAddress("listen", config.Listen); err != nil {
 			return err
 		}
+		if *duringBacklog < 0 {
+			return usagef("--%s is %s; it can be 0 or more", intervalDuringBacklog, *duringBacklog)
+		}
+		config.IntervalDuringBacklog = givenInterval(cmd, *duringBacklog)
 		log, err := logs.logger(p.Stderr)
 		if err != nil {
 			return err

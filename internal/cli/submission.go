@@ -37,6 +37,8 @@ func (s *submission) add(cmd *cobra.Command) {
 
 	c := &o.Checkpoint
 	f.DurationVar(&c.Interval, "checkpoint-interval", c.Interval, "time between checkpoints; 0: none but those asked for")
+	f.DurationVar(&c.IntervalDuringBacklog, intervalDuringBacklog, 0,
+		"time between checkpoints while a source works off a backlog, no less than --checkpoint-interval (default: the same, or what the job master says); 0: none meanwhile but those asked for")
 	f.DurationVar(&c.MinPause, "checkpoint-min-pause", c.MinPause, "least time between the end of a checkpoint and the next")
 	f.DurationVar(&c.Timeout, "checkpoint-timeout", c.Timeout, "time after which a checkpoint is aborted")
 	f.IntVar(&c.MaxConcurrent, "checkpoint-max-concurrent", c.MaxConcurrent, "checkpoints that may be under way at a time; savepoints do not wait for it")
@@ -89,6 +91,7 @@ func (s *submission) read(cmd *cobra.Command, name string) (gateway.Submission, 
 	if c.Interval == 0 {
 		c.Interval = -1
 	}
+	c.IntervalDuringBacklog = givenInterval(cmd, c.IntervalDuringBacklog)
 	if x.Linger == 0 {
 		x.Linger = -1
 	}
@@ -101,6 +104,16 @@ func (s *submission) read(cmd *cobra.Command, name string) (gateway.Submission, 
 	return gateway.Submission{
 		JobName: name, Params: params, Options: o, RestorePath: s.from, AllowNonRestored: s.allow, Fallback: s.fallback, Claim: s.claim,
 	}, nil
+}
+
+const intervalDuringBacklog = "checkpoint-interval-during-backlog"
+
+// givenInterval tells a zero that was written, which means none, from a flag that was not given.
+func givenInterval(cmd *cobra.Command, d time.Duration) time.Duration {
+	if d == 0 && cmd.Flags().Changed(intervalDuringBacklog) {
+		return -1
+	}
+	return d
 }
 
 // noJitter is a share of which nothing can be seen.

@@ -32,6 +32,7 @@ type jobCheckpointsView struct {
 	CheckpointsFailed    int             `json:"checkpoints_failed"`
 	LastCheckpoint       *checkpointView `json:"last_checkpoint,omitempty"`
 	Degraded             string          `json:"degraded,omitempty"`
+	Backlog              string          `json:"backlog,omitempty"`
 }
 
 type vertexView struct {
@@ -140,7 +141,7 @@ func viewJob(s gateway.JobStatus) jobView {
 		ID: string(s.ID), Name: s.Name, State: s.State.String(), Detail: s.Detail, Submitted: viewTime(s.Submitted), Ended: viewTime(s.Ended),
 		Restarts: s.Restarts, TasksRunning: running, Tasks: tasks,
 		LeaderEpoch: uint64(s.Epoch), Fingerprint: s.Fingerprint, Vertices: viewEach(s.Vertices, viewVertex),
-		jobCheckpointsView: jobCheckpointsView{CheckpointsCompleted: s.Completed, CheckpointsFailed: s.Failed, Degraded: s.Degraded},
+		jobCheckpointsView: jobCheckpointsView{CheckpointsCompleted: s.Completed, CheckpointsFailed: s.Failed, Degraded: s.Degraded, Backlog: s.Backlog},
 	}
 	if s.Last != nil {
 		last := viewCheckpoint(*s.Last)

@@ -68,6 +68,7 @@ type TaskUpdate struct {
 	State     job.TaskState
 	Failure   job.Failure
 	EndOfData bool
+	Backlog   bool // the source of the task works off a backlog
 }
 
 // Ack is a task's part of a checkpoint.

@@ -63,6 +63,7 @@ type JobStatus struct {
 	Failed      int
 	Epoch       job.LeaderEpoch
 	Fingerprint string
+	Backlog     string // which tasks work off a backlog, and what that means for checkpoints; empty: none does
 	Degraded    string // no checkpoint has completed for too long, and why; empty: all is well
 }
 

@@ -33,7 +33,7 @@ type cluster struct {
 func newCluster(t *testing.T, change ...func(*Config)) *cluster {
 	c := &cluster{t: t, storage: newMemory(), elsewhere: newMemory(), executors: map[string]*executor{}, stopped: make(chan error, 1)}
 	cfg := Config{
-		Log: zaptest.NewLogger(t), Epoch: 1, Storage: c.storage, CheckpointDir: "file:///chk", CancelTimeout: 30 * time.Second,
+		Log: zaptest.NewLogger(t), Epoch: 1, Storage: c.storage, CheckpointDir: "file:///chk", Rules: Rules{CancelTimeout: 30 * time.Second},
 		HeartbeatInterval: time.Second, HeartbeatTimeout: 5 * time.Second,
 		OpenStorage: func(location string, mustExist bool) (Storage, error) {
 			if mustExist && !c.elsewhere.hasDir(location) {

@@ -56,7 +56,7 @@ type Config struct {
 
 	HeartbeatInterval time.Duration // that executors are told; 0: 1 s
 	HeartbeatTimeout  time.Duration // after which a silent executor is lost; 0: 10 s
-	CancelTimeout     time.Duration // see scheduler.Config
+	Rules             Rules
 
 	Sweeping Sweeping
 
@@ -66,6 +66,13 @@ type Config struct {
 	NewID func() job.ID
 	// Random gives numbers in [0,1). It is called from several goroutines.
 	Random func() float64
+}
+
+// Rules are what all jobs of a job master have in common.
+type Rules struct {
+	CancelTimeout time.Duration // see scheduler.Config
+	// IntervalDuringBacklog is that of jobs that choose none, if it is longer than their interval; see job.CheckpointOptions.
+	IntervalDuringBacklog time.Duration
 }
 
 // ErrUncertain is in the error of Storage.CreateFile when nobody knows whether the file was written.

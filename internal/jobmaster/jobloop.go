@@ -62,6 +62,8 @@ type execution struct {
 	counts    map[job.AttemptID]recordCounts
 	restored  checkpoint.ID          // what it started from
 	failing   map[job.AttemptID]bool // reported as FAILED by one heartbeat
+	behind    map[job.AttemptID]bool // said that they work off a backlog
+	all       bool                   // the coordinator knows that all tasks run
 }
 
 type recordCounts struct{ in, out int64 }
@@ -96,7 +98,7 @@ func newJobLoop(cfg *Config, r *slotpool.Registry, s spec) *jobLoop {
 	}
 	l.recall()
 	l.sched = scheduler.New(scheduler.Config{
-		Job: s.id, Graph: s.graph, Restart: s.options.Restart, CancelTimeout: cfg.CancelTimeout, FirstAttempt: l.calling.ledger.FirstAttempt(),
+		Job: s.id, Graph: s.graph, Restart: s.options.Restart, CancelTimeout: cfg.Rules.CancelTimeout, FirstAttempt: l.calling.ledger.FirstAttempt(),
 	})
 	l.coord = l.newCoordinator(s.restored)
 	l.calling.tokens = make(chan struct{}, maxStorageCalls)

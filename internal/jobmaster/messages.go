@@ -105,8 +105,21 @@ func (m taskUpdate) apply(l *jobLoop) {
 			l.log.Warn("task failed", zap.Stringer("attempt", u.Attempt), zap.Stringer("class", u.Failure.Class), zap.Stringer("failure", u.Failure))
 		}
 		l.feed(scheduler.TaskStateChanged{Attempt: u.Attempt, State: u.State, Failure: u.Failure, EndOfData: u.EndOfData})
+		l.backlog(u.Attempt, u.State == job.TaskRunning && u.Backlog)
 	}
 	l.reply(func() { m.answer <- known })
+}
+
+// backlog takes the word of a task about its backlog. The coordinator hears of it when all tasks run; what they have said before then comes
+// with that.
+func (l *jobLoop) backlog(a job.AttemptID, behind bool) {
+	if l.running.behind[a] == behind {
+		return
+	}
+	l.running.behind[a] = behind
+	if l.running.all {
+		l.feed(coordinator.BacklogChanged{Attempt: a, Behind: behind})
+	}
 }
 
 // taskReports are the tasks of one job in the heartbeat of an executor.

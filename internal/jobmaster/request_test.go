@@ -55,10 +55,14 @@ func TestSubmit_RefusesWhatCannotRun(t *testing.T) {
 
 func TestCheckOptions_NamesTheFlag(t *testing.T) {
 	for flag, set := range map[string]func(*job.Options){
-		"--parallelism is -1":                   func(o *job.Options) { o.Parallelism = -1 },
-		"--parallelism is 129":                  func(o *job.Options) { o.Parallelism = 129 },
-		"--max-parallelism is 40000":            func(o *job.Options) { o.MaxParallelism = 40000 },
-		"--checkpoint-timeout is -1s":           func(o *job.Options) { o.Checkpoint.Timeout = -time.Second },
+		"--parallelism is -1":                        func(o *job.Options) { o.Parallelism = -1 },
+		"--parallelism is 129":                       func(o *job.Options) { o.Parallelism = 129 },
+		"--max-parallelism is 40000":                 func(o *job.Options) { o.MaxParallelism = 40000 },
+		"--checkpoint-timeout is -1s":                func(o *job.Options) { o.Checkpoint.Timeout = -time.Second },
+		"--checkpoint-interval-during-backlog is 9s": func(o *job.Options) { o.Checkpoint.IntervalDuringBacklog = 9 * time.Second },
+		"--checkpoint-interval-during-backlog is 2s": func(o *job.Options) {
+			o.Checkpoint = job.CheckpointOptions{Interval: time.Second, MinPause: 3 * time.Second, IntervalDuringBacklog: 2 * time.Second}
+		},
 		"--checkpoint-min-pause is -1s":         func(o *job.Options) { o.Checkpoint.MinPause = -time.Second },
 		"--checkpoint-max-concurrent is 5":      func(o *job.Options) { o.Checkpoint.MaxConcurrent = 5 },
 		"--checkpoint-retained is -1":           func(o *job.Options) { o.Checkpoint.Retained = -1 },

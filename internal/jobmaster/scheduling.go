@@ -43,12 +43,14 @@ func (l *jobLoop) schedule(ctx context.Context, e scheduler.Effect) {
 		l.statusChanged(e)
 	case scheduler.TasksRunning:
 		l.note(e)
+		l.running.all = true
 		l.feed(coordinator.TasksRunning{Tasks: l.coordinated(e.Placements), Random: l.cfg.Random()})
 	case scheduler.TasksStopped:
 		reason := checkpoint.Suspended
 		if e.Failure.Class == job.FailureTask {
 			reason = checkpoint.TaskFailure
 		}
+		l.running.all = false
 		l.feed(coordinator.TasksStopped{Reason: reason})
 	case scheduler.TaskFinished:
 		l.log.Info(e.String())
@@ -66,7 +68,7 @@ func (l *jobLoop) schedule(ctx context.Context, e scheduler.Effect) {
 func (l *jobLoop) coordinated(placements []job.Placement) []coordinator.Task {
 	out := make([]coordinator.Task, len(placements))
 	for i, p := range placements {
-		out[i] = coordinator.Task{Attempt: p.Attempt, Source: l.graph.IsSource(p.Attempt.Task.Vertex)}
+		out[i] = coordinator.Task{Attempt: p.Attempt, Source: l.graph.IsSource(p.Attempt.Task.Vertex), Behind: l.running.behind[p.Attempt]}
 	}
 	return out
 }
@@ -101,6 +103,7 @@ func (l *jobLoop) prepare(ctx context.Context, placements []job.Placement) {
 	r.deploying = placements
 	l.calling.ledger.ReserveAttempt(placements[0].Attempt.Attempt)
 	r.placed, r.counts, r.failing = map[job.AttemptID]job.ExecutorID{}, map[job.AttemptID]recordCounts{}, map[job.AttemptID]bool{}
+	r.behind = map[job.AttemptID]bool{}
 	r.senders, r.used = map[job.ExecutorID]*sender{}, map[job.ExecutorID]bool{}
 	for _, p := range placements {
 		r.placed[p.Attempt] = p.Executor

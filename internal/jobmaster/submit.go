@@ -19,6 +19,9 @@ func (m *JobMaster) Submit(ctx context.Context, r gateway.Submission) (job.ID, e
 	if err := checkOptions(r.Options); err != nil {
 		return "", err
 	}
+	if r.Options.Checkpoint.IntervalDuringBacklog == 0 {
+		r.Options.Checkpoint.IntervalDuringBacklog = m.cfg.Rules.IntervalDuringBacklog
+	}
 	graph, err := m.plan(ctx, gateway.PlanJob{JobName: r.JobName, Params: r.Params, Options: r.Options})
 	if err != nil {
 		return "", err
@@ -114,6 +117,11 @@ func checkOptions(o job.Options) error {
 		},
 		{o.Parallelism > o.Normalize().MaxParallelism, "--parallelism", "at most --max-parallelism", o.Parallelism},
 		{c.MinPause < 0, "--checkpoint-min-pause", "0 or more", c.MinPause},
+		{
+			c.IntervalDuringBacklog > 0 && c.IntervalDuringBacklog < o.Normalize().Checkpoint.Interval, "--checkpoint-interval-during-backlog",
+			"0, or no less than --checkpoint-interval", c.IntervalDuringBacklog,
+		},
+		{c.IntervalDuringBacklog > 0 && c.IntervalDuringBacklog < c.MinPause, "--checkpoint-interval-during-backlog", "0, or no less than --checkpoint-min-pause", c.IntervalDuringBacklog},
 		{c.Timeout < 0, "--checkpoint-timeout", "more than 0", c.Timeout},
 		{
 			c.MaxConcurrent < 0 || c.MaxConcurrent > job.MaxConcurrentCheckpoints, "--checkpoint-max-concurrent",

@@ -37,7 +37,9 @@ type JobMasterConfig struct {
 	HeartbeatTimeout  time.Duration
 	SweepInterval     time.Duration // between sweeps of the checkpoint directory; 0: never
 	SweepAge          time.Duration // how old a file must be that a sweep deletes
-	Log               *zap.Logger
+	// IntervalDuringBacklog is that of jobs that choose none; 0: their interval; negative: no periodic checkpoints during a backlog.
+	IntervalDuringBacklog time.Duration
+	Log                   *zap.Logger
 	// Ready, when not nil, is called once with the address that the server listens on.
 	Ready func(address string)
 }
@@ -97,7 +99,7 @@ func newJobMaster(cfg JobMasterConfig, store *ha.Store, dial func(string) (gatew
 	config := jobmaster.Config{
 		Log: cfg.Log, Epoch: 1, Storage: masterStorage{files}, CheckpointDir: dir, SavepointDir: savepoints,
 		OpenStorage:       openMasterStorage,
-		HeartbeatInterval: cfg.HeartbeatInterval, HeartbeatTimeout: cfg.HeartbeatTimeout,
+		HeartbeatInterval: cfg.HeartbeatInterval, HeartbeatTimeout: cfg.HeartbeatTimeout, Rules: jobmaster.Rules{IntervalDuringBacklog: cfg.IntervalDuringBacklog},
 		Sweeping: sweeping(files, cfg),
 		Dial:     dial, NewID: newID, Random: mathrand.Float64,
 	}

@@ -89,7 +89,8 @@ func encodeOptions(o job.Options) *pb.JobOptions {
 			IntervalMs: encodeDuration(c.Interval, time.Millisecond), MinPauseMs: encodeDuration(c.MinPause, time.Millisecond),
 			TimeoutMs: encodeDuration(c.Timeout, time.Millisecond), Retained: encodeInt(c.Retained), MaxConcurrent: encodeInt(c.MaxConcurrent),
 			TolerableFailures: encodeInt(c.TolerableFailures), DeleteOnCancel: c.DeleteOnCancel,
-			DegradedAfterMs: encodeDuration(c.DegradedAfter, time.Millisecond),
+			DegradedAfterMs:         encodeDuration(c.DegradedAfter, time.Millisecond),
+			IntervalDuringBacklogMs: encodeDuration(c.IntervalDuringBacklog, time.Millisecond),
 		},
 		Restart: &pb.RestartOptions{
 			Strategy:       string(r.Strategy),
@@ -112,7 +113,8 @@ func decodeOptions(p *pb.JobOptions) job.Options {
 			Interval: decodeDuration(c.GetIntervalMs(), time.Millisecond), MinPause: decodeDuration(c.GetMinPauseMs(), time.Millisecond),
 			Timeout: decodeDuration(c.GetTimeoutMs(), time.Millisecond), Retained: int(c.GetRetained()), MaxConcurrent: int(c.GetMaxConcurrent()),
 			TolerableFailures: int(c.GetTolerableFailures()), DeleteOnCancel: c.GetDeleteOnCancel(),
-			DegradedAfter: decodeDuration(c.GetDegradedAfterMs(), time.Millisecond),
+			DegradedAfter:         decodeDuration(c.GetDegradedAfterMs(), time.Millisecond),
+			IntervalDuringBacklog: decodeDuration(c.GetIntervalDuringBacklogMs(), time.Millisecond),
 		},
 		Restart: job.RestartOptions{
 			Strategy:     job.Strategy(r.GetStrategy()),

@@ -117,12 +117,12 @@ func decodeHeartbeatAnswer(p *pb.HeartbeatResponse) (gateway.HeartbeatAnswer, er
 func encodeTaskUpdate(r gateway.TaskUpdate) *pb.UpdateTaskStateRequest {
 	return &pb.UpdateTaskStateRequest{
 		LeaderEpoch: uint64(r.Epoch), Attempt: encodeAttempt(r.Attempt), State: encodeEnum[pb.TaskState](r.State),
-		Failure: encodeFailure(r.Failure), EndOfData: r.EndOfData,
+		Failure: encodeFailure(r.Failure), EndOfData: r.EndOfData, ProcessingBacklog: r.Backlog,
 	}
 }
 
 func decodeTaskUpdate(p *pb.UpdateTaskStateRequest) (gateway.TaskUpdate, error) {
-	r := gateway.TaskUpdate{Epoch: job.LeaderEpoch(p.GetLeaderEpoch()), EndOfData: p.GetEndOfData()}
+	r := gateway.TaskUpdate{Epoch: job.LeaderEpoch(p.GetLeaderEpoch()), EndOfData: p.GetEndOfData(), Backlog: p.GetProcessingBacklog()}
 	var err error
 	if r.Attempt, err = decodeAttempt(p.GetAttempt()); err != nil {
 		return r, err

@@ -36,7 +36,7 @@ func encodeJobStatus(s gateway.JobStatus) *pb.JobStatus {
 		SubmittedMs: encodeTime(s.Submitted), EndedMs: encodeTime(s.Ended), Restarts: encodeInt(s.Restarts),
 		Vertices:             each(s.Vertices, encodeVertexStatus),
 		CheckpointsCompleted: int64(s.Completed), CheckpointsFailed: int64(s.Failed),
-		LeaderEpoch: uint64(s.Epoch), Fingerprint: s.Fingerprint, Degraded: encodeText(s.Degraded),
+		LeaderEpoch: uint64(s.Epoch), Fingerprint: s.Fingerprint, Degraded: encodeText(s.Degraded), Backlog: encodeText(s.Backlog),
 	}
 	if s.Last != nil {
 		p.LastCheckpoint = encodeCheckpointStatus(*s.Last)
@@ -50,7 +50,7 @@ func decodeJobStatus(p *pb.JobStatus) gateway.JobStatus {
 		Submitted: decodeTime(p.GetSubmittedMs()), Ended: decodeTime(p.GetEndedMs()), Restarts: int(p.GetRestarts()),
 		Vertices:  each(p.GetVertices(), decodeVertexStatus),
 		Completed: int(p.GetCheckpointsCompleted()), Failed: int(p.GetCheckpointsFailed()),
-		Epoch: job.LeaderEpoch(p.GetLeaderEpoch()), Fingerprint: p.GetFingerprint(), Degraded: p.GetDegraded(),
+		Epoch: job.LeaderEpoch(p.GetLeaderEpoch()), Fingerprint: p.GetFingerprint(), Degraded: p.GetDegraded(), Backlog: p.GetBacklog(),
 	}
 	if p.GetLastCheckpoint() != nil {
 		last := decodeCheckpointStatus(p.LastCheckpoint)

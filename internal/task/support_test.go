@@ -331,6 +331,8 @@ func (m *master) Decline(_ context.Context, id checkpoint.ID, reason checkpoint.
 func (m *master) Running()   { m.j.add("running") }
 func (m *master) EndOfData() { m.j.add("report-end-of-data") }
 
+func (m *master) Backlog(behind bool) { m.j.add("report-backlog(%t)", behind) }
+
 // rig is a task with everything around it.
 type rig struct {
 	t      *testing.T
@@ -396,6 +398,7 @@ type pollFunc func() (stream.Next, error)
 
 func (f pollFunc) Poll(int) (stream.Next, error) { return f() }
 func (f pollFunc) Emitted() int64                { return 0 }
+func (f pollFunc) ProcessingBacklog() bool       { return false }
 
 func (r *rig) start() *rig {
 	ctx, cancel := context.WithCancelCause(r.t.Context())

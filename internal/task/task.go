@@ -47,6 +47,7 @@ type Task struct {
 	waitUntil time.Time // of a source that waits; zero: until it is woken
 	waiting   bool      // the source waits
 	drained   bool      // the source has ended
+	behind    bool      // the source works off a backlog, and the job master was told so
 	done      bool
 
 	snapshots sync.WaitGroup
@@ -234,12 +235,21 @@ func (t *Task) poll(snapshots context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	t.reportBacklog(!next.Ended() && t.cfg.Chain.Source.ProcessingBacklog())
 	if next.Ended() {
 		t.drained = true
 		return true, t.step(snapshots, InputEnded{})
 	}
 	t.waiting, t.waitUntil = next.Waiting()
 	return !t.waiting, nil
+}
+
+// reportBacklog tells the job master when it has changed.
+func (t *Task) reportBacklog(behind bool) {
+	if behind != t.behind {
+		t.behind = behind
+		t.cfg.JobMaster.Backlog(behind)
+	}
 }
 
 // linger sends what has waited long enough.

@@ -3,6 +3,7 @@ package taskexecutor
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -32,7 +33,28 @@ const maxDeclines = 4096
 
 func newReports() *reports { return &reports{signal: make(chan struct{}, 1)} }
 
-func (r *reports) add(t *runningTask, u gateway.TaskUpdate) { r.push(report{task: t, update: u}) }
+// add queues an update. One that still waits and tells of the same state gives way to it, so that however often a task changes its mind about
+// its backlog, no more than a few wait.
+func (r *reports) add(t *runningTask, u gateway.TaskUpdate) {
+	if !r.replace(t, u) {
+		r.push(report{task: t, update: u})
+	}
+}
+
+func (r *reports) replace(t *runningTask, u gateway.TaskUpdate) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range slices.Backward(r.mu.queue) {
+		if item := &r.mu.queue[i]; item.task == t {
+			same := item.update.State == u.State
+			if same {
+				item.update = u
+			}
+			return same
+		}
+	}
+	return false
+}
 
 func (r *reports) addDecline(d gateway.Decline) {
 	r.mu.Lock()

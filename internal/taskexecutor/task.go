@@ -35,6 +35,7 @@ type runningTask struct {
 		sync.Mutex
 		state     job.TaskState
 		endOfData bool
+		backlog   bool
 		failure   job.Failure
 		canceled  bool
 		task      *task.Task // nil until it runs
@@ -80,9 +81,11 @@ func (t *runningTask) stateNow() job.TaskState {
 func (t *runningTask) report(state job.TaskState, failure job.Failure) {
 	t.mu.Lock()
 	t.mu.state, t.mu.failure = state, failure
-	ended := t.mu.endOfData
+	u := gateway.TaskUpdate{
+		Epoch: t.session.epoch, Attempt: t.attempt, State: state, Failure: failure, EndOfData: t.mu.endOfData, Backlog: t.mu.backlog,
+	}
 	t.mu.Unlock()
-	t.session.reports.add(t, gateway.TaskUpdate{Epoch: t.session.epoch, Attempt: t.attempt, State: state, Failure: failure, EndOfData: ended})
+	t.session.reports.add(t, u)
 }
 
 // inHeartbeat is what a heartbeat says of the task.
@@ -104,6 +107,14 @@ func (t *runningTask) Running() { t.report(job.TaskRunning, job.Failure{}) }
 func (t *runningTask) EndOfData() {
 	t.mu.Lock()
 	t.mu.endOfData = true
+	t.mu.Unlock()
+	t.report(job.TaskRunning, job.Failure{})
+}
+
+// Backlog implements task.JobMaster.
+func (t *runningTask) Backlog(behind bool) {
+	t.mu.Lock()
+	t.mu.backlog = behind
 	t.mu.Unlock()
 	t.report(job.TaskRunning, job.Failure{})
 }

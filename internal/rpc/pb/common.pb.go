@@ -517,8 +517,10 @@ type CheckpointOptions struct {
 	MaxConcurrent int32 `protobuf:"varint,7,opt,name=max_concurrent,json=maxConcurrent,proto3" json:"max_concurrent,omitempty"`
 	// After this time without a completed checkpoint the job is degraded. Zero: 10 intervals, at least 30 s. Negative: never.
 	DegradedAfterMs int64 `protobuf:"varint,8,opt,name=degraded_after_ms,json=degradedAfterMs,proto3" json:"degraded_after_ms,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// In the place of interval_ms while a source works off a backlog, and no shorter. Zero: interval_ms. Negative: no periodic checkpoints meanwhile.
+	IntervalDuringBacklogMs int64 `protobuf:"varint,9,opt,name=interval_during_backlog_ms,json=intervalDuringBacklogMs,proto3" json:"interval_during_backlog_ms,omitempty"`
+	unknownFields           protoimpl.UnknownFields
+	sizeCache               protoimpl.SizeCache
 }
 
 func (x *CheckpointOptions) Reset() {
@@ -603,6 +605,13 @@ func (x *CheckpointOptions) GetMaxConcurrent() int32 {
 func (x *CheckpointOptions) GetDegradedAfterMs() int64 {
 	if x != nil {
 		return x.DegradedAfterMs
+	}
+	return 0
+}
+
+func (x *CheckpointOptions) GetIntervalDuringBacklogMs() int64 {
+	if x != nil {
+		return x.IntervalDuringBacklogMs
 	}
 	return 0
 }
@@ -802,7 +811,7 @@ const file_weir_v1_common_proto_rawDesc = "" +
 	"checkpoint\x18\x03 \x01(\v2\x1a.weir.v1.CheckpointOptionsR\n" +
 	"checkpoint\x121\n" +
 	"\arestart\x18\x04 \x01(\v2\x17.weir.v1.RestartOptionsR\arestart\x124\n" +
-	"\bexchange\x18\x05 \x01(\v2\x18.weir.v1.ExchangeOptionsR\bexchange\"\xbd\x02\n" +
+	"\bexchange\x18\x05 \x01(\v2\x18.weir.v1.ExchangeOptionsR\bexchange\"\xfa\x02\n" +
 	"\x11CheckpointOptions\x12\x1f\n" +
 	"\vinterval_ms\x18\x01 \x01(\x03R\n" +
 	"intervalMs\x12 \n" +
@@ -814,7 +823,8 @@ const file_weir_v1_common_proto_rawDesc = "" +
 	"\x12tolerable_failures\x18\x05 \x01(\x05R\x11tolerableFailures\x12(\n" +
 	"\x10delete_on_cancel\x18\x06 \x01(\bR\x0edeleteOnCancel\x12%\n" +
 	"\x0emax_concurrent\x18\a \x01(\x05R\rmaxConcurrent\x12*\n" +
-	"\x11degraded_after_ms\x18\b \x01(\x03R\x0fdegradedAfterMs\"\x8f\x02\n" +
+	"\x11degraded_after_ms\x18\b \x01(\x03R\x0fdegradedAfterMs\x12;\n" +
+	"\x1ainterval_during_backlog_ms\x18\t \x01(\x03R\x17intervalDuringBacklogMs\"\x8f\x02\n" +
 	"\x0eRestartOptions\x12\x1a\n" +
 	"\bstrategy\x18\x01 \x01(\tR\bstrategy\x12(\n" +
 	"\x10initial_delay_ms\x18\x02 \x01(\x03R\x0einitialDelayMs\x12 \n" +

@@ -551,7 +551,9 @@ type JobStatus struct {
 	LeaderEpoch          uint64             `protobuf:"varint,12,opt,name=leader_epoch,json=leaderEpoch,proto3" json:"leader_epoch,omitempty"`
 	Fingerprint          string             `protobuf:"bytes,13,opt,name=fingerprint,proto3" json:"fingerprint,omitempty"`
 	// No checkpoint has completed for too long, and why; empty when all is well.
-	Degraded      string `protobuf:"bytes,14,opt,name=degraded,proto3" json:"degraded,omitempty"`
+	Degraded string `protobuf:"bytes,14,opt,name=degraded,proto3" json:"degraded,omitempty"`
+	// Tasks that work off a backlog, and what that means for checkpoints; empty when none does.
+	Backlog       string `protobuf:"bytes,15,opt,name=backlog,proto3" json:"backlog,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -680,6 +682,13 @@ func (x *JobStatus) GetFingerprint() string {
 func (x *JobStatus) GetDegraded() string {
 	if x != nil {
 		return x.Degraded
+	}
+	return ""
+}
+
+func (x *JobStatus) GetBacklog() string {
+	if x != nil {
+		return x.Backlog
 	}
 	return ""
 }
@@ -1863,7 +1872,7 @@ const file_weir_v1_job_proto_rawDesc = "" +
 	"\x06events\x18\x02 \x03(\v2\x11.weir.v1.JobEventR\x06events\"A\n" +
 	"\bJobEvent\x12!\n" +
 	"\ftimestamp_ms\x18\x01 \x01(\x03R\vtimestampMs\x12\x12\n" +
-	"\x04text\x18\x02 \x01(\tR\x04text\"\x95\x04\n" +
+	"\x04text\x18\x02 \x01(\tR\x04text\"\xaf\x04\n" +
 	"\tJobStatus\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\tR\x05jobId\x12\x19\n" +
 	"\bjob_name\x18\x02 \x01(\tR\ajobName\x12'\n" +
@@ -1879,7 +1888,8 @@ const file_weir_v1_job_proto_rawDesc = "" +
 	"\x12checkpoints_failed\x18\v \x01(\x03R\x11checkpointsFailed\x12!\n" +
 	"\fleader_epoch\x18\f \x01(\x04R\vleaderEpoch\x12 \n" +
 	"\vfingerprint\x18\r \x01(\tR\vfingerprint\x12\x1a\n" +
-	"\bdegraded\x18\x0e \x01(\tR\bdegraded\"\xa4\x01\n" +
+	"\bdegraded\x18\x0e \x01(\tR\bdegraded\x12\x18\n" +
+	"\abacklog\x18\x0f \x01(\tR\abacklog\"\xa4\x01\n" +
 	"\fVertexStatus\x12\x1b\n" +
 	"\tvertex_id\x18\x01 \x01(\tR\bvertexId\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12 \n" +

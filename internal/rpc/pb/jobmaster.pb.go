@@ -441,14 +441,16 @@ func (x *HeartbeatResponse) GetCompletedCheckpoints() map[string]int64 {
 }
 
 type UpdateTaskStateRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	LeaderEpoch   uint64                 `protobuf:"varint,1,opt,name=leader_epoch,json=leaderEpoch,proto3" json:"leader_epoch,omitempty"`
-	Attempt       *AttemptId             `protobuf:"bytes,2,opt,name=attempt,proto3" json:"attempt,omitempty"`
-	State         TaskState              `protobuf:"varint,3,opt,name=state,proto3,enum=weir.v1.TaskState" json:"state,omitempty"`
-	Failure       *Failure               `protobuf:"bytes,4,opt,name=failure,proto3" json:"failure,omitempty"`
-	EndOfData     bool                   `protobuf:"varint,5,opt,name=end_of_data,json=endOfData,proto3" json:"end_of_data,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	LeaderEpoch uint64                 `protobuf:"varint,1,opt,name=leader_epoch,json=leaderEpoch,proto3" json:"leader_epoch,omitempty"`
+	Attempt     *AttemptId             `protobuf:"bytes,2,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	State       TaskState              `protobuf:"varint,3,opt,name=state,proto3,enum=weir.v1.TaskState" json:"state,omitempty"`
+	Failure     *Failure               `protobuf:"bytes,4,opt,name=failure,proto3" json:"failure,omitempty"`
+	EndOfData   bool                   `protobuf:"varint,5,opt,name=end_of_data,json=endOfData,proto3" json:"end_of_data,omitempty"`
+	// The source of the task works off a backlog.
+	ProcessingBacklog bool `protobuf:"varint,6,opt,name=processing_backlog,json=processingBacklog,proto3" json:"processing_backlog,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *UpdateTaskStateRequest) Reset() {
@@ -512,6 +514,13 @@ func (x *UpdateTaskStateRequest) GetFailure() *Failure {
 func (x *UpdateTaskStateRequest) GetEndOfData() bool {
 	if x != nil {
 		return x.EndOfData
+	}
+	return false
+}
+
+func (x *UpdateTaskStateRequest) GetProcessingBacklog() bool {
+	if x != nil {
+		return x.ProcessingBacklog
 	}
 	return false
 }
@@ -823,13 +832,14 @@ const file_weir_v1_jobmaster_proto_rawDesc = "" +
 	"\x15completed_checkpoints\x18\x02 \x03(\v24.weir.v1.HeartbeatResponse.CompletedCheckpointsEntryR\x14completedCheckpoints\x1aG\n" +
 	"\x19CompletedCheckpointsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\xdf\x01\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\x8e\x02\n" +
 	"\x16UpdateTaskStateRequest\x12!\n" +
 	"\fleader_epoch\x18\x01 \x01(\x04R\vleaderEpoch\x12,\n" +
 	"\aattempt\x18\x02 \x01(\v2\x12.weir.v1.AttemptIdR\aattempt\x12(\n" +
 	"\x05state\x18\x03 \x01(\x0e2\x12.weir.v1.TaskStateR\x05state\x12*\n" +
 	"\afailure\x18\x04 \x01(\v2\x10.weir.v1.FailureR\afailure\x12\x1e\n" +
-	"\vend_of_data\x18\x05 \x01(\bR\tendOfData\"\x19\n" +
+	"\vend_of_data\x18\x05 \x01(\bR\tendOfData\x12-\n" +
+	"\x12processing_backlog\x18\x06 \x01(\bR\x11processingBacklog\"\x19\n" +
 	"\x17UpdateTaskStateResponse\"\xf7\x01\n" +
 	"\x1cAcknowledgeCheckpointRequest\x12!\n" +
 	"\fleader_epoch\x18\x01 \x01(\x04R\vleaderEpoch\x12,\n" +
