@@ -99,6 +99,7 @@ type script struct {
 	mute    bool // no heartbeats
 	noAck   func(gateway.TriggerCheckpoint, job.AttemptID) bool
 	stuck   bool // ignores cancellations
+	behind  bool // its tasks work off a backlog
 }
 
 // graphOf is a source vertex and an aggregation with the given parallelism.
@@ -181,7 +182,7 @@ func (x *executor) disconnect() {
 }
 
 func (x *executor) update(a job.AttemptID, s job.TaskState, endOfData bool) {
-	_ = x.c.m.UpdateTaskState(x.c.t.Context(), gateway.TaskUpdate{Epoch: 1, Attempt: a, State: s, EndOfData: endOfData})
+	_ = x.c.m.UpdateTaskState(x.c.t.Context(), gateway.TaskUpdate{Epoch: 1, Attempt: a, State: s, EndOfData: endOfData, Backlog: x.script.behind})
 }
 
 func (x *executor) PlanJob(_ context.Context, r gateway.PlanJob) (*job.Graph, error) {
