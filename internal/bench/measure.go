@@ -45,7 +45,10 @@ func (b *bench) with(ctx context.Context, f func(c *harness.Cluster) error, slot
 	if err := c.AwaitSlots(wait, total); err != nil {
 		return err
 	}
-	return f(c)
+	if err := f(c); err != nil {
+		return err
+	}
+	return c.Audit(ctx, true)
 }
 
 // checkpoints measures checkpoints of a job that has little state and nothing to do.

@@ -14,9 +14,7 @@ import (
 	"github.com/weirstream/weir/internal/gateway"
 	"github.com/weirstream/weir/internal/harness"
 	"github.com/weirstream/weir/internal/harness/reference"
-	"github.com/weirstream/weir/internal/inspect"
 	"github.com/weirstream/weir/internal/job"
-	"github.com/weirstream/weir/internal/storage"
 )
 
 // killPause is the mean time between two kills; they fall at random around it.
@@ -133,7 +131,7 @@ func run(t *testing.T, s scenario) {
 		t.Fatalf("after %d kills and %d restarts: %s", killed, status.Restarts, diff)
 	}
 	t.Logf("exact after %d kills, %d restarts, %d checkpoints", killed, status.Restarts, status.Completed)
-	audit(t, filepath.Join(c.Dir, "checkpoints"))
+	audit(t, c)
 }
 
 // killAtRandom kills an executor at random moments, and starts it again, until the job has ended or n are killed.
@@ -180,25 +178,10 @@ func await(t *testing.T, c *harness.Cluster, id job.ID) (last gateway.JobStatus)
 	return last
 }
 
-// audit lists what one sweep leaves of the checkpoints of a job that has FINISHED: nothing.
-func audit(t *testing.T, dir string) {
-	files, err := storage.OpenExisting(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	orphans, err := inspect.Sweep(t.Context(), files, inspect.Sweeping{Now: time.Now().Add(time.Minute)})
-	if err != nil {
-		t.Errorf("sweep: %v", err)
-	}
-	t.Logf("orphans: %q", orphans)
-	var left []string
-	err = filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
-		if err == nil && !d.IsDir() {
-			left = append(left, path)
-		}
-		return err
-	})
-	if err != nil || len(left) > 0 {
-		t.Errorf("files left of the checkpoints: %v %v", left, err)
+// audit finds nothing left of the checkpoints of jobs that have FINISHED, and every savepoint whole.
+func audit(t *testing.T, c *harness.Cluster) {
+	t.Helper()
+	if err := c.Audit(t.Context(), true); err != nil {
+		t.Error(err)
 	}
 }

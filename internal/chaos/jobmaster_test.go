@@ -57,9 +57,9 @@ func TestKill9_JobMasterAndExecutors_IsExact(t *testing.T) {
 	if diff := reference.DiffRows(t, output, want, "origin,flights,delay_sum,delay_min,delay_max"); diff != "" {
 		t.Fatalf("after %d kills of the job master and %d of executors: %s", masters, executors, diff)
 	}
-	audit(t, filepath.Join(c.Dir, "checkpoints"))
 	t.Logf("exact after %d kills of the job master and %d of executors: %s", masters, executors, strings.TrimSpace(stdout.String()))
 	knowsTheEnd(t, c)
+	audit(t, c)
 }
 
 // killAnything kills the job master or an executor, or both, at random moments, and starts them again.

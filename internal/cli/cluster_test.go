@@ -14,6 +14,7 @@ import (
 
 	"github.com/weirstream/weir/examples"
 	"github.com/weirstream/weir/internal/gateway"
+	"github.com/weirstream/weir/internal/inspect/inspecttest"
 	"github.com/weirstream/weir/internal/job"
 	"github.com/weirstream/weir/internal/node"
 	"github.com/weirstream/weir/internal/rpc"
@@ -57,9 +58,13 @@ func startCluster(dir string) (*cluster, error) {
 	}
 	c.jobs = rpc.NewJobs(conn)
 	c.stop = func() error {
+		facts, asked := inspecttest.Ask(ctx, c.jobs)
 		cancel()
 		c.group.Wait()
-		return errors.Join(c.mu.err, conn.Close())
+		audit := func(name string) error {
+			return inspecttest.AuditDir(context.WithoutCancel(ctx), filepath.Join(dir, name), facts)
+		}
+		return errors.Join(c.mu.err, asked, conn.Close(), audit("checkpoints"), audit("savepoints"))
 	}
 	return c, nil
 }

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/weirstream/weir/internal/gateway"
+	"github.com/weirstream/weir/internal/inspect/inspecttest"
 	"github.com/weirstream/weir/internal/rpc"
 )
 
@@ -163,6 +164,21 @@ func (c *Cluster) Stop() {
 		_ = c.KillExecutor(id)
 	}
 	_ = c.jobMaster.Kill()
+}
+
+// Audit stops the cluster and finds what is wrong with the checkpoints and savepoints that it leaves: below its directory, where its processes put
+// them. swept says that something was killed, so that files may be left for a sweep.
+func (c *Cluster) Audit(ctx context.Context, swept bool) error {
+	facts, err := inspecttest.Ask(ctx, c.Jobs)
+	if err != nil {
+		return err
+	}
+	facts.Sweep = swept
+	c.Stop()
+	return errors.Join(
+		inspecttest.AuditDir(ctx, filepath.Join(c.Dir, "checkpoints"), facts),
+		inspecttest.AuditDir(ctx, filepath.Join(c.Dir, "savepoints"), facts),
+	)
 }
 
 func freeAddress() (string, error) {

@@ -46,6 +46,11 @@ func Directory(location string) string {
 	return location
 }
 
+// ReadFrom reads the metadata of the checkpoint in a directory of a storage.
+func ReadFrom(ctx context.Context, files storage.Storage, dir string) (*Stored, error) {
+	return read(ctx, files, dir, dir)
+}
+
 func read(ctx context.Context, files storage.Storage, dir, location string) (*Stored, error) {
 	data, err := files.ReadFile(ctx, path.Join(dir, checkpoint.MetadataFile), checkpoint.MaxMetadataBytes)
 	if errors.Is(err, storage.ErrNotFound) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/weirstream/weir/internal/checkpoint"
 	"github.com/weirstream/weir/internal/gateway"
+	"github.com/weirstream/weir/internal/inspect/inspecttest"
 	"github.com/weirstream/weir/internal/job"
 )
 
@@ -23,6 +24,7 @@ type cluster struct {
 	m         *JobMaster
 	stop      context.CancelFunc
 	stopped   chan error
+	tampered  bool // the test changes files itself, so that there is nothing to audit
 	storage   *memory
 	elsewhere *memory // whatever OpenStorage gives, with full paths
 	ids       int
@@ -55,8 +57,9 @@ func newCluster(t *testing.T, change ...func(*Config)) *cluster {
 	return c
 }
 
-// close ends the job master; everything must end with it.
+// close ends the job master; everything must end with it, and no file may be without a reason.
 func (c *cluster) close() {
+	facts, asked := inspecttest.Ask(c.t.Context(), c.m)
 	c.stop()
 	if err := <-c.stopped; err != nil {
 		c.t.Errorf("Run: %v", err)
@@ -64,6 +67,14 @@ func (c *cluster) close() {
 	for _, x := range c.executors {
 		x.disconnect()
 	}
+	if c.tampered || c.storage.dead.Load() || c.t.Failed() {
+		return // who is dead leaves it to the next one
+	}
+	if asked != nil {
+		c.t.Errorf("facts: %v", asked)
+	}
+	c.storage.audit(c.t.Context(), c.t, facts)
+	c.elsewhere.audit(c.t.Context(), c.t, facts)
 }
 
 func (c *cluster) at(address string) *executor {

@@ -82,6 +82,7 @@ func TestRestorePath_Unreadable_FallsBackOnlyWhenToldAndSaysSo(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := newCluster(t)
+				c.tampered = true
 				defer c.close()
 				c.start("a", 4, script{})
 				dir := threeCheckpoints(t, c)
@@ -111,6 +112,7 @@ func TestRestorePath_Unreadable_FallsBackOnlyWhenToldAndSaysSo(t *testing.T) {
 func TestFault_B91_DroppedState_StaysDroppedAtEveryRestore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)
+		c.tampered = true
 		defer c.close()
 		c.start("a", 4, script{})
 		dir := threeCheckpoints(t, c)
@@ -174,6 +176,7 @@ func TestClaim_DeletesTheOriginMetadataFirstWhenItIsSubsumed(t *testing.T) {
 func TestDisposeSavepoint_RefusesWhatAJobUses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)
+		c.tampered = true
 		defer c.close()
 		c.start("a", 4, script{})
 		dir := threeCheckpoints(t, c)

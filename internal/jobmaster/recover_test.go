@@ -225,6 +225,7 @@ func TestFault_B91_UnreadableLatest_IsNamedAndNothingStarts(t *testing.T) {
 func TestFault_B91_StateLeftOutAtTheStart_IsLeftOutAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, s := newKept(t)
+		c.tampered = true
 		c.start("a", 1, script{})
 		first := c.submit(1)
 		time.Sleep(500 * time.Millisecond)
@@ -265,6 +266,7 @@ func TestCancel_OfAJobThatCannotBeRecovered_EndsIt(t *testing.T) {
 	for _, deletes := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			c, s := newKept(t)
+			c.tampered = true
 			c.start("a", 1, script{})
 			id := c.submit(1, func(r *gateway.Submission) {
 				r.Options.Checkpoint.DeleteOnCancel, r.Options.Checkpoint.Retained = deletes, 2
@@ -380,22 +382,16 @@ func dieAt(t *testing.T, at int, applied bool) bool {
 	id := c.submit(1)
 	time.Sleep(1500 * time.Millisecond)
 	armed.Store(true)
-	said := make(chan job.State, 1)
-	go func() {
-		var last job.State
-		err := c.m.Watch(t.Context(), id, func(s gateway.JobStatus, _ []gateway.JobEvent) error { last = s.State; return nil })
-		if err != nil {
-			last = 0
-		}
-		said <- last
-	}()
+	said := c.lastSaid(id)
 	a.endOfData()
 	time.Sleep(3 * time.Second) // the final checkpoint, and the end
+	c.tampered = true           // it was dead before it was told to stop
 	c.close()
 	ended := <-said == job.Finished
 	c.storage.before, s.before = nil, nil
 
 	n := c.next(s)
+	n.tampered = false
 	defer n.close()
 	b := n.start("b", 1, script{})
 	synctest.Wait()
@@ -417,4 +413,18 @@ func dieAt(t *testing.T, at int, applied bool) bool {
 	default:
 		return false
 	}
+}
+
+// lastSaid gives the last state of a job that a watcher is told, 0 if it does not come to its end.
+func (c *cluster) lastSaid(id job.ID) <-chan job.State {
+	said := make(chan job.State, 1)
+	go func() {
+		var last job.State
+		err := c.m.Watch(c.t.Context(), id, func(s gateway.JobStatus, _ []gateway.JobEvent) error { last = s.State; return nil })
+		if err != nil {
+			last = 0
+		}
+		said <- last
+	}()
+	return said
 }

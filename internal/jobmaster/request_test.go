@@ -265,6 +265,7 @@ func TestSavepoint_IsSelfContainedAndAJobCanStartFromIt(t *testing.T) {
 func TestRestorePath_ThatCannotBeUsed_IsRefusedAtSubmission(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)
+		c.tampered = true
 		defer c.close()
 		c.start("a", 4, script{})
 		id := c.submit(1, func(s *gateway.Submission) { s.Options.Checkpoint.Interval = -1 })

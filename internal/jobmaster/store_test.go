@@ -80,7 +80,7 @@ func newKept(t *testing.T, change ...func(*Config)) (*cluster, *shelf) {
 func (c *cluster) next(s *shelf) *cluster {
 	storage, elsewhere := c.storage, c.elsewhere
 	n := newCluster(c.t, func(cfg *Config) { cfg.Store, cfg.Recovered, cfg.Storage = s, s.all(), storage })
-	n.storage, n.elsewhere, n.ids = storage, elsewhere, c.ids
+	n.storage, n.elsewhere, n.ids, n.tampered = storage, elsewhere, c.ids, c.tampered
 	return n
 }
 

@@ -53,6 +53,9 @@ var arrows = map[string][]string{
 		"internal/gateway", "internal/storage", "internal/storage/storagetest",
 	},
 	"internal/inspect": {"internal/job", "internal/checkpoint", "internal/storage"},
+	"internal/inspect/inspecttest": {
+		"internal/job", "internal/checkpoint", "internal/gateway", "internal/inspect", "internal/storage",
+	},
 	"internal/cli": {
 		"internal/job", "internal/checkpoint", "internal/gateway", "internal/rpc", "internal/node", "internal/inspect", "internal/plan",
 		"internal/storage", "stream",
@@ -71,7 +74,7 @@ var arrows = map[string][]string{
 	"examples/wordlength": {"connector/file", "stream", "stream/app"},
 
 	// Tools around the product; nothing of it imports them.
-	"internal/harness":           {"internal/gateway", "internal/rpc"},
+	"internal/harness":           {"internal/gateway", "internal/rpc", "internal/inspect/inspecttest"},
 	"internal/harness/reference": {},
 	"internal/bench":             {"internal/cli", "internal/harness", "internal/gateway", "internal/job", "connector/datagen", "stream"},
 	"internal/chaos":             {},

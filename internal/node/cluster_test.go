@@ -2,6 +2,7 @@ package node_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"sync"
@@ -15,6 +16,7 @@ import (
 	"github.com/weirstream/weir/examples"
 	"github.com/weirstream/weir/internal/gateway"
 	"github.com/weirstream/weir/internal/harness/reference"
+	"github.com/weirstream/weir/internal/inspect/inspecttest"
 	"github.com/weirstream/weir/internal/job"
 	"github.com/weirstream/weir/internal/node"
 	"github.com/weirstream/weir/internal/rpc"
@@ -31,11 +33,12 @@ type cluster struct {
 	address string
 	jobs    gateway.Jobs
 	dir     string
+	broken  bool // a process was lost on purpose
 }
 
 func startCluster(t *testing.T) *cluster {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context())) // it lives until it is asked at the end
 	c := &cluster{t: t, ctx: ctx, stop: cancel, group: &errgroup.Group{}, dir: t.TempDir()}
 	ready := make(chan string, 1)
 	c.group.Go(func() error {
@@ -51,11 +54,18 @@ func startCluster(t *testing.T) *cluster {
 	}
 	c.jobs = rpc.NewJobs(conn)
 	t.Cleanup(func() {
+		facts, asked := inspecttest.Ask(ctx, c.jobs)
 		cancel()
 		if err := c.group.Wait(); err != nil {
 			t.Errorf("cluster: %v", err)
 		}
 		_ = conn.Close()
+		facts.Sweep = c.broken
+		for _, dir := range []string{"checkpoints", "saved", "elsewhere"} {
+			if err := errors.Join(asked, inspecttest.AuditDir(context.WithoutCancel(ctx), filepath.Join(c.dir, dir), facts)); err != nil {
+				t.Error(err)
+			}
+		}
 	})
 	return c
 }
@@ -161,6 +171,7 @@ func TestCluster_FlightsSurviveLostExecutors(t *testing.T) {
 		}
 		if s.Completed >= 3*(kills+1) && kills < 4 && s.State == job.Running {
 			kills++
+			c.broken = true
 			stop()
 			stop = c.executor(fmt.Sprintf("e2-%d", kills), 4)
 		}
