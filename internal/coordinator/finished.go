@@ -16,7 +16,7 @@ func (c *Core) taskFinished(ev TaskFinished) {
 	}
 	e := c.exec
 	heads := c.plan.finish(e, slot)
-	e.notify.finished(slot)
+	c.notNotified(slot)
 	c.setBacklog(slot, false)
 	for _, p := range append([]*pending(nil), c.pending...) {
 		if p.exec != e || p.phase == finalizing {

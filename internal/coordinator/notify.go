@@ -66,20 +66,22 @@ func (c *Core) notifyConfirmed(ev NotifyConfirmed) {
 	if ev.ID < n.id || !n.waiting[slot] {
 		return
 	}
-	n.confirm(slot)
+	c.confirm(slot)
 }
 
-func (n *notifier) confirm(slot int) {
+func (c *Core) confirm(slot int) {
+	n := &c.exec.notify
 	n.waiting[slot] = false
 	n.open--
 	if n.open == 0 {
 		n.retryAt = time.Time{}
+		c.stats.notified(n.id, c.now)
 	}
 }
 
-// finished takes out a task that there is no use in telling any more.
-func (n *notifier) finished(slot int) {
-	if n.waiting != nil && n.waiting[slot] {
-		n.confirm(slot)
+// notNotified takes out a task that has finished: there is no use in telling it any more.
+func (c *Core) notNotified(slot int) {
+	if n := &c.exec.notify; n.waiting != nil && n.waiting[slot] {
+		c.confirm(slot)
 	}
 }

@@ -27,7 +27,9 @@ type Stats struct {
 	Final     bool
 	Periodic  bool
 	Triggered time.Time
+	Sent      time.Duration // from trigger until the barriers were sent, when its directory was ready; 0 before
 	Duration  time.Duration // from trigger to the end; 0 before
+	Notified  time.Duration // from trigger until the last task had confirmed the completion; 0 before, and when nobody is told
 	Bytes     int64
 	Dir       string
 	Tasks     int
@@ -240,6 +242,15 @@ func (h *history) trim() {
 		if s := h.list[i]; s.over() {
 			h.rows -= len(s.Subtasks)
 			s.Subtasks = nil
+		}
+	}
+}
+
+// notified notes that every task knows of the completion.
+func (h *history) notified(id checkpoint.ID, now time.Time) {
+	for _, s := range h.list {
+		if s.ID == id {
+			s.Notified = now.Sub(s.Triggered)
 		}
 	}
 }

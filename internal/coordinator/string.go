@@ -169,8 +169,13 @@ func (e FailJob) String() string {
 // String is one line, without the details of the subtasks.
 func (s Stats) String() string {
 	out := fmt.Sprintf("%d %s %s acked=%d/%d state=%s", s.ID, s.Kind, s.State, s.Acked, s.Tasks, size(s.Bytes))
-	if s.Duration > 0 {
-		out += " duration=" + s.Duration.String()
+	for _, took := range []struct {
+		name string
+		time.Duration
+	}{{"sent", s.Sent}, {"duration", s.Duration}, {"notified", s.Notified}} {
+		if took.Duration > 0 {
+			out += " " + took.name + "=" + took.String()
+		}
 	}
 	out = line(out, "dir=", s.Dir, "reason=", string(s.Reason), "message=", quote(s.Failure))
 	if s.Final {

@@ -87,7 +87,7 @@ func (c *Core) locationReady(ev LocationReady) {
 	}
 	p.phase = triggered
 	p.dir = ev.Dir
-	p.stats.Dir = ev.Dir
+	p.stats.Dir, p.stats.Sent = ev.Dir, c.now.Sub(p.stats.Triggered)
 	c.sendTrigger(p, p.exec.triggerSet())
 	c.finalizeIfComplete(p)
 }
