@@ -28,6 +28,7 @@ type Job struct {
 	params      map[string]string
 	known       map[string]Parameter // that the definition has asked for
 	nodes       []*Node
+	hooks       []HookDefinition
 	parallelism int
 	errs        []error
 }

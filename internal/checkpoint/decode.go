@@ -35,6 +35,8 @@ func decodeMetadata(b []byte, md *Metadata) error {
 			return f.varint((*uint64)(&md.Epoch))
 		case 9:
 			return decodeParam(f, md)
+		case 10:
+			return appendDecoded(f, "master state", MaxMasterStates, &md.MasterStates, decodeMasterState)
 		}
 		return nil
 	})
@@ -66,6 +68,21 @@ func decodeParam(f field, md *Metadata) error {
 	}
 	md.Params[key] = value
 	return nil
+}
+
+func decodeMasterState(b []byte, s *MasterState) error {
+	s.State = []byte{} // there is one, although an empty one is not written
+	return eachField(b, func(f field) error {
+		switch f.num {
+		case 1:
+			return f.text(&s.Hook)
+		case 2:
+			state, err := f.bytes()
+			s.State = append([]byte{}, state...)
+			return err
+		}
+		return nil
+	})
 }
 
 func decodeVertex(b []byte, v *VertexState) error {

@@ -30,6 +30,9 @@ func appendMetadata(b []byte, md *Metadata) []byte {
 		entry = protowire.AppendString(protowire.AppendTag(entry, 2, protowire.BytesType), md.Params[k])
 		b = appendMessage(b, 9, entry)
 	}
+	for _, s := range md.MasterStates {
+		b = appendMessage(b, 10, appendString(appendString(nil, 1, s.Hook), 2, string(s.State)))
+	}
 	return b
 }
 

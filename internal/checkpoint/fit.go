@@ -8,7 +8,8 @@ import (
 )
 
 // Fit sees whether the job can take over the state of the checkpoint. With allowDropped the state of operators that the job does not have is
-// left out: of the metadata that is returned, so that every later restore leaves it out too. dropped are the operators whose state is lost.
+// left out: of the metadata that is returned, so that every later restore leaves it out too. dropped are the operators whose state is lost. The
+// state of master hooks is treated in the same way; see UnmatchedHooks.
 func Fit(md *Metadata, g *job.Graph, allowDropped bool) (fitted *Metadata, dropped []string, err error) {
 	if allowDropped {
 		md, dropped = without(md, g)
@@ -23,7 +24,7 @@ func Fit(md *Metadata, g *job.Graph, allowDropped bool) (fitted *Metadata, dropp
 func without(md *Metadata, g *job.Graph) (*Metadata, []string) {
 	have := operatorsOf(g)
 	out := *md
-	out.Vertices = slices.Clone(md.Vertices)
+	out.Vertices, out.MasterStates = slices.Clone(md.Vertices), withoutHooks(md.MasterStates, g)
 	lost := map[string]bool{}
 	for i := range out.Vertices {
 		v := &out.Vertices[i]
@@ -77,14 +78,16 @@ const (
 	Incompatible Outcome = "incompatible" // it is in both, but cannot take over its state
 )
 
-// Comparison is one operator of a job and of a checkpoint.
+// Comparison is one operator, or one master hook, of a job and of a checkpoint.
 type Comparison struct {
-	Operator string
+	Operator string // empty for a hook
 	Outcome  Outcome
 	Detail   string
+	Hook     string
 }
 
-// Compare says for each operator what a restore would do: those of the job in graph order, then the dropped ones. states says whether an
+// Compare says for each operator what a restore would do: those of the job in graph order, then the dropped ones, then
+// the master hooks in the same way. states says whether an
 // operator of the job can read keyed states with the given schemas. The error is of the whole checkpoint.
 func Compare(md *Metadata, g *job.Graph, states func(operator string, written []StateSchema) error) ([]Comparison, error) {
 	if err := md.Validate(); err != nil {
@@ -115,33 +118,33 @@ func Compare(md *Metadata, g *job.Graph, states func(operator string, written []
 	for i := range md.Vertices {
 		for _, op := range md.Vertices[i].Operators {
 			if have[op.ID] == nil && old[op.ID].hasState() {
-				out = append(out, Comparison{op.ID, Dropped, "its state has no operator in the job"})
+				out = append(out, Comparison{Operator: op.ID, Outcome: Dropped, Detail: "its state has no operator in the job"})
 			}
 		}
 	}
-	return out, nil
+	return append(out, compareHooks(md, g)...), nil
 }
 
 func compareOperator(op *job.Operator, o *oldOperator, v *job.Vertex, states func(string, []StateSchema) error) Comparison {
 	switch {
 	case o == nil && op.Stateful:
-		return Comparison{op.ID, New, "starts empty"}
+		return Comparison{Operator: op.ID, Outcome: New, Detail: "starts empty"}
 	case o == nil:
-		return Comparison{op.ID, New, ""}
+		return Comparison{Operator: op.ID, Outcome: New}
 	case !o.hasState():
-		return Comparison{op.ID, Matched, ""}
+		return Comparison{Operator: op.ID, Outcome: Matched}
 	case !op.Stateful:
-		return Comparison{op.ID, Incompatible, "it has state in the checkpoint and none in the job"}
+		return Comparison{Operator: op.ID, Outcome: Incompatible, Detail: "it has state in the checkpoint and none in the job"}
 	}
 	if _, err := assignKeyed(op.ID, o, v); err != nil {
-		return Comparison{op.ID, Incompatible, err.Error()}
+		return Comparison{Operator: op.ID, Outcome: Incompatible, Detail: err.Error()}
 	}
 	if written := o.schemas(); len(written) > 0 {
 		if err := states(op.ID, written); err != nil {
-			return Comparison{op.ID, Incompatible, err.Error()}
+			return Comparison{Operator: op.ID, Outcome: Incompatible, Detail: err.Error()}
 		}
 	}
-	c := Comparison{op.ID, Matched, ""}
+	c := Comparison{Operator: op.ID, Outcome: Matched}
 	if o.vertex.Parallelism != v.Parallelism {
 		c.Detail = fmt.Sprintf("parallelism %d -> %d", o.vertex.Parallelism, v.Parallelism)
 	}

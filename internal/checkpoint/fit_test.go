@@ -83,26 +83,26 @@ func TestCompare(t *testing.T) {
 		want   []Comparison
 	}{
 		"the same": {func(*job.Graph) {}, fine, []Comparison{
-			{"flights", Matched, ""}, {"parse", Matched, ""}, {"per-origin", Matched, ""},
+			{"flights", Matched, "", ""}, {"parse", Matched, "", ""}, {"per-origin", Matched, "", ""},
 		}},
 		"another parallelism": {func(g *job.Graph) { g.Vertices[1].Parallelism = 4 }, fine, []Comparison{
-			{"flights", Matched, ""}, {"parse", Matched, ""}, {"per-origin", Matched, "parallelism 2 -> 4"},
+			{"flights", Matched, "", ""}, {"parse", Matched, "", ""}, {"per-origin", Matched, "parallelism 2 -> 4", ""},
 		}},
 		"renamed": {func(g *job.Graph) { g.Vertices[1].Operators[0].ID = "per-route" }, fine, []Comparison{
-			{"flights", Matched, ""}, {"parse", Matched, ""}, {"per-route", New, "starts empty"}, {"per-origin", Dropped, "its state has no operator in the job"},
+			{"flights", Matched, "", ""}, {"parse", Matched, "", ""}, {"per-route", New, "starts empty", ""}, {"per-origin", Dropped, "its state has no operator in the job", ""},
 		}},
 		"stateless ones come and go": {func(g *job.Graph) { g.Vertices[0].Operators[1].ID = "read" }, fine, []Comparison{
-			{"flights", Matched, ""}, {"read", New, ""}, {"per-origin", Matched, ""},
+			{"flights", Matched, "", ""}, {"read", New, "", ""}, {"per-origin", Matched, "", ""},
 		}},
 		"other types": {func(*job.Graph) {}, unreadable, []Comparison{
-			{"flights", Matched, ""}, {"parse", Matched, ""}, {"per-origin", Incompatible, "cannot read int64 as string"},
+			{"flights", Matched, "", ""}, {"parse", Matched, "", ""}, {"per-origin", Incompatible, "cannot read int64 as string", ""},
 		}},
 		"no state any more": {func(g *job.Graph) { g.Vertices[0].Operators[0].Stateful = false }, fine, []Comparison{
-			{"flights", Incompatible, "it has state in the checkpoint and none in the job"}, {"parse", Matched, ""}, {"per-origin", Matched, ""},
+			{"flights", Incompatible, "it has state in the checkpoint and none in the job", ""}, {"parse", Matched, "", ""}, {"per-origin", Matched, "", ""},
 		}},
 		"other key groups": {func(g *job.Graph) { g.Vertices[1].MaxParallelism = 16 }, fine, []Comparison{
-			{"flights", Matched, ""}, {"parse", Matched, ""},
-			{"per-origin", Incompatible, "operator per-origin was at max parallelism 8 and is now at 16; keyed state cannot move between numbers of key groups: choose max parallelism 8"},
+			{"flights", Matched, "", ""}, {"parse", Matched, "", ""},
+			{"per-origin", Incompatible, "operator per-origin was at max parallelism 8 and is now at 16; keyed state cannot move between numbers of key groups: choose max parallelism 8", ""},
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -67,6 +67,10 @@ func Assign(md *Metadata, g *job.Graph) (map[job.TaskID]Restore, error) {
 			}
 		}
 	}
+	if hooks := md.UnmatchedHooks(g); len(hooks) > 0 {
+		return nil, incompatible(md, fmt.Errorf("state of master hook %s has no hook in job %s; give the hook its id back, or drop its state with --allow-non-restored-state",
+			hooks[0], g.Name))
+	}
 	return out, nil
 }
 

@@ -97,6 +97,12 @@ type VertexState struct {
 	Subtasks       []SubtaskState // ascending by Subtask
 }
 
+// MasterState is what a master hook keeps in a checkpoint.
+type MasterState struct {
+	Hook  string
+	State []byte
+}
+
 // Metadata is the durable record of a completed checkpoint.
 type Metadata struct {
 	Job         job.ID
@@ -108,6 +114,8 @@ type Metadata struct {
 	Fingerprint string
 	Epoch       job.LeaderEpoch
 	Vertices    []VertexState // in graph order
+	// MasterStates are ascending by Hook; a hook that keeps nothing has none.
+	MasterStates []MasterState
 }
 
 // Completed is a completed checkpoint as the coordinator keeps it.

@@ -19,6 +19,8 @@ const (
 	MaxStates            = 1_000     // declared by an operator
 	MaxItemsPerHandle    = 4 << 20   // items of one operator in one subtask
 	MaxParams            = 10_000    // of a job
+	MaxMasterStates      = 1_000     // of a job
+	MaxMasterStateBytes  = 64 << 10  // of one hook
 	MaxSubtasksPerVertex = job.MaxMaxParallelism
 )
 
@@ -35,6 +37,9 @@ func (md *Metadata) Validate() error {
 		return fmt.Errorf("%d vertices, at most %d are possible", len(md.Vertices), MaxVertices)
 	case len(md.Params) > MaxParams:
 		return fmt.Errorf("%d parameters, at most %d are possible", len(md.Params), MaxParams)
+	}
+	if err := validateMasterStates(md.MasterStates); err != nil {
+		return err
 	}
 	texts := []string{string(md.Job), md.JobName, md.Fingerprint}
 	for k, v := range md.Params {

@@ -48,6 +48,14 @@ func writeStored(out io.Writer, r inspect.Report, subtasks bool) {
 		}
 	}
 	t.write(out)
+	if len(r.Hooks) > 0 {
+		line(out, "")
+		hooks := newTable("MASTER HOOK", "SIZE")
+		for _, h := range r.Hooks {
+			hooks.add(h.Hook, formatBytes(h.Bytes))
+		}
+		hooks.write(out)
+	}
 	if subtasks {
 		line(out, "")
 		writeStoredSubtasks(out, r)

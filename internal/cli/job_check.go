@@ -97,7 +97,7 @@ func (w *weir) checkRestore(ctx context.Context, def stream.Definition, c restor
 	}
 	t := newTable("OPERATOR", "OUTCOME", "DETAIL")
 	for _, o := range list {
-		t.add(o.Operator, string(o.Outcome), o.Detail)
+		t.add(nameOf(o), string(o.Outcome), o.Detail)
 	}
 	t.write(w.process.Stdout)
 	if verdict == nil {
@@ -106,24 +106,37 @@ func (w *weir) checkRestore(ctx context.Context, def stream.Definition, c restor
 	return verdict
 }
 
+// nameOf names the operator or the master hook of a comparison.
+func nameOf(c checkpoint.Comparison) string {
+	if c.Hook != "" {
+		return "master hook " + c.Hook
+	}
+	return c.Operator
+}
+
 // restoreVerdict is the reason why the job cannot start, with what can be done about it.
 func restoreVerdict(list []checkpoint.Comparison, allowDropped bool) error {
-	var incompatible, dropped []string
+	var incompatible, dropped, hooks []string
 	for _, o := range list {
 		switch {
 		case o.Outcome == checkpoint.Incompatible:
 			incompatible = append(incompatible, o.Operator)
+		case o.Outcome == checkpoint.Dropped && !allowDropped && o.Hook != "":
+			hooks = append(hooks, o.Hook)
 		case o.Outcome == checkpoint.Dropped && !allowDropped:
 			dropped = append(dropped, o.Operator)
 		}
 	}
-	if len(incompatible) > 0 {
+	switch {
+	case len(incompatible) > 0:
 		return errors.New("cannot take over the state of operator " + strings.Join(incompatible, ", ") +
 			" (change it back, or give it a new id and drop the old state with --allow-non-restored-state)")
-	}
-	if len(dropped) > 0 {
+	case len(dropped) > 0:
 		return errors.New("would lose the state of operator " + strings.Join(dropped, ", ") +
 			" (give the operator its id back, or drop its state with --allow-non-restored-state)")
+	case len(hooks) > 0:
+		return errors.New("would lose the state of master hook " + strings.Join(hooks, ", ") +
+			" (give the hook its id back, or drop its state with --allow-non-restored-state)")
 	}
 	return nil
 }

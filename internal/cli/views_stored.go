@@ -20,6 +20,12 @@ type storedView struct {
 	StateBytes  int64              `json:"state_bytes"`
 	Files       int                `json:"state_files"`
 	Vertices    []storedVertexView `json:"vertices"`
+	Hooks       []storedHookView   `json:"master_hooks,omitempty"`
+}
+
+type storedHookView struct {
+	ID         string `json:"hook_id"`
+	StateBytes int64  `json:"state_bytes"`
 }
 
 type storedVertexView struct {
@@ -84,6 +90,7 @@ func viewStored(location string, r inspect.Report) storedView {
 		Path: location, Job: string(r.Job), JobName: r.JobName, ID: int64(r.ID), Kind: r.Kind.String(), Triggered: viewTime(r.Triggered),
 		Fingerprint: r.Fingerprint, LeaderEpoch: uint64(r.Epoch), Params: params, StateBytes: r.Bytes, Files: r.Files,
 		Vertices: viewEach(r.Vertices, viewStoredVertex),
+		Hooks:    viewEach(r.Hooks, func(h inspect.HookReport) storedHookView { return storedHookView{h.Hook, h.Bytes} }),
 	}
 }
 
@@ -123,14 +130,15 @@ type restoreCheckView struct {
 }
 
 type operatorChangeView struct {
-	Operator string `json:"operator_id"`
+	Operator string `json:"operator_id,omitempty"`
+	Hook     string `json:"hook_id,omitempty"`
 	Outcome  string `json:"outcome"`
 	Detail   string `json:"detail,omitempty"`
 }
 
 func viewRestoreCheck(s *inspect.Stored, name string, list []checkpoint.Comparison, restorable bool) restoreCheckView {
 	return restoreCheckView{s.Location, name, int64(s.Metadata.ID), restorable, viewEach(list, func(c checkpoint.Comparison) operatorChangeView {
-		return operatorChangeView{c.Operator, string(c.Outcome), c.Detail}
+		return operatorChangeView{c.Operator, c.Hook, string(c.Outcome), c.Detail}
 	})}
 }
 

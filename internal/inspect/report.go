@@ -20,6 +20,13 @@ type Report struct {
 	Bytes       int64 // of state, inline and in files
 	Files       int   // that hold state
 	Vertices    []VertexReport
+	Hooks       []HookReport // master hooks with state, ascending by id
+}
+
+// HookReport is what a master hook has kept.
+type HookReport struct {
+	Hook  string
+	Bytes int64
 }
 
 // VertexReport is what is in a vertex, in graph order.
@@ -68,6 +75,10 @@ func NewReport(md *checkpoint.Metadata) Report {
 		}
 		r.Bytes += v.Bytes
 		r.Vertices = append(r.Vertices, v)
+	}
+	for _, s := range md.MasterStates {
+		r.Hooks = append(r.Hooks, HookReport{s.Hook, int64(len(s.State))})
+		r.Bytes += int64(len(s.State))
 	}
 	r.Files = len(files)
 	return r

@@ -7,7 +7,8 @@ type Graph struct {
 	Params      map[string]string
 	Vertices    []Vertex // in topological order, sources first
 	Edges       []Edge
-	Fingerprint string // digest of all that two builds of one job must agree on; splits are not in it
+	MasterHooks []string `json:",omitempty"` // ids, in the order of the definition
+	Fingerprint string   // digest of all that two builds of one job must agree on; splits are not in it
 }
 
 // Vertex is a chain of operators that run in one task, one after another by direct calls.

@@ -60,6 +60,9 @@ func (m *JobMaster) readOrigin(ctx context.Context, r gateway.Submission, g *job
 	for _, operator := range dropped {
 		out.remarks = append(out.remarks, remark(fmt.Sprintf("WARNING: the state of operator %s is dropped, as --allow-non-restored-state allows", operator)))
 	}
+	for _, hook := range choice.Metadata.UnmatchedHooks(g) {
+		out.remarks = append(out.remarks, remark(fmt.Sprintf("WARNING: the state of master hook %s is dropped, as --allow-non-restored-state allows", hook)))
+	}
 	return out, nil
 }
 

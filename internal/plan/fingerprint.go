@@ -27,6 +27,9 @@ func fingerprint(g *job.Graph) string {
 	for _, e := range g.Edges {
 		fmt.Fprintf(h, "edge %q %q %q %s\n", e.ID, e.From, e.To, e.Partitioning)
 	}
+	for _, id := range g.MasterHooks {
+		fmt.Fprintf(h, "master hook %q\n", id)
+	}
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
@@ -50,6 +53,9 @@ func Diff(submitted, here *job.Graph) string {
 		case a != b:
 			return fmt.Sprintf("operator %s differs: submitted as %s, here %s", id, a, b)
 		}
+	}
+	if !slices.Equal(submitted.MasterHooks, here.MasterHooks) {
+		return fmt.Sprintf("the master hooks differ: submitted with %q, here %q", submitted.MasterHooks, here.MasterHooks)
 	}
 	return "the edges between the operators differ"
 }

@@ -15,6 +15,9 @@ import (
 type Program struct {
 	Graph *job.Graph
 
+	// Hooks are the job's master hooks.
+	Hooks []stream.HookDefinition
+
 	chains map[job.VertexID]*chain
 	edges  map[string]*stream.Edge // by job.Edge.ID
 }
@@ -42,11 +45,15 @@ func New(def stream.Definition, params map[string]string, opts job.Options) (*Pr
 	}
 	p := &Program{
 		Graph:  &job.Graph{Name: def.Name, Params: maps.Clone(params)},
+		Hooks:  j.MasterHooks(),
 		chains: map[job.VertexID]*chain{},
 		edges:  map[string]*stream.Edge{},
 	}
 	if err := p.link(j.Nodes(), opts.Normalize()); err != nil {
 		return nil, fmt.Errorf("job %s: %w", def.Name, err)
+	}
+	for _, h := range p.Hooks {
+		p.Graph.MasterHooks = append(p.Graph.MasterHooks, h.ID)
 	}
 	p.Graph.Fingerprint = fingerprint(p.Graph)
 	return p, nil

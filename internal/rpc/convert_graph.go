@@ -14,7 +14,7 @@ func encodeGraph(g *job.Graph) *pb.Graph {
 	}
 	return &pb.Graph{
 		JobName: g.Name, Params: g.Params, Fingerprint: g.Fingerprint,
-		Vertices: each(g.Vertices, encodeVertex), Edges: each(g.Edges, encodeEdge),
+		Vertices: each(g.Vertices, encodeVertex), Edges: each(g.Edges, encodeEdge), MasterHooks: g.MasterHooks,
 	}
 }
 
@@ -23,7 +23,7 @@ func decodeGraph(p *pb.Graph) (*job.Graph, error) {
 	if p == nil {
 		return nil, errors.New("no graph")
 	}
-	g := &job.Graph{Name: p.JobName, Params: p.Params, Fingerprint: p.Fingerprint}
+	g := &job.Graph{Name: p.JobName, Params: p.Params, Fingerprint: p.Fingerprint, MasterHooks: p.MasterHooks}
 	var err error
 	if g.Vertices, err = tryEach("vertex", p.Vertices, decodeVertex); err != nil {
 		return nil, fmt.Errorf("graph: %w", err)

@@ -3,6 +3,7 @@ package rpc
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"math/rand/v2"
 	"testing"
 
@@ -73,12 +74,19 @@ func metadataMessage(md *checkpoint.Metadata) *pb.CheckpointMetadata {
 				Operators: each(v.Operators, encodeOperator), Subtasks: each(v.Subtasks, encodeSubtaskState),
 			}
 		}),
+		MasterStates: each(md.MasterStates, func(s checkpoint.MasterState) *pb.MasterState {
+			return &pb.MasterState{HookId: s.Hook, State: s.State}
+		}),
 	}
 }
 
 // randomMetadata makes metadata that is valid: state is that of operators which the vertex has.
 func randomMetadata(r *rand.Rand) *checkpoint.Metadata {
 	md := randomValue[checkpoint.Metadata](r)
+	for i := range md.MasterStates { // ascending, and never without a state
+		md.MasterStates[i].Hook = fmt.Sprintf("hook-%04d", i)
+		md.MasterStates[i].State = append([]byte{}, md.MasterStates[i].State...)
+	}
 	for i := range md.Vertices {
 		v := &md.Vertices[i]
 		v.MaxParallelism = job.MaxMaxParallelism

@@ -129,6 +129,7 @@ func randomHandle(r *rand.Rand, parts int) (checkpoint.Handle, []int64) {
 func randomGraph(r *rand.Rand) job.Graph {
 	g := job.Graph{
 		Name: randomValue[string](r), Params: randomValue[map[string]string](r), Fingerprint: randomValue[string](r),
+		MasterHooks: randomValue[[]string](r),
 	}
 	for range 1 + r.IntN(3) {
 		v := randomValue[job.Vertex](r)

@@ -617,6 +617,59 @@ func (x *VertexState) GetSubtasks() []*SubtaskState {
 	return nil
 }
 
+// MasterState is what a master hook keeps in a checkpoint.
+type MasterState struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	HookId        string                 `protobuf:"bytes,1,opt,name=hook_id,json=hookId,proto3" json:"hook_id,omitempty"`
+	State         []byte                 `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MasterState) Reset() {
+	*x = MasterState{}
+	mi := &file_weir_v1_checkpoint_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MasterState) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MasterState) ProtoMessage() {}
+
+func (x *MasterState) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_v1_checkpoint_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MasterState.ProtoReflect.Descriptor instead.
+func (*MasterState) Descriptor() ([]byte, []int) {
+	return file_weir_v1_checkpoint_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *MasterState) GetHookId() string {
+	if x != nil {
+		return x.HookId
+	}
+	return ""
+}
+
+func (x *MasterState) GetState() []byte {
+	if x != nil {
+		return x.State
+	}
+	return nil
+}
+
 // CheckpointMetadata is the body of a _metadata file.
 type CheckpointMetadata struct {
 	state        protoimpl.MessageState `protogen:"open.v1"`
@@ -625,18 +678,20 @@ type CheckpointMetadata struct {
 	CheckpointId int64                  `protobuf:"varint,3,opt,name=checkpoint_id,json=checkpointId,proto3" json:"checkpoint_id,omitempty"`
 	Kind         CheckpointKind         `protobuf:"varint,4,opt,name=kind,proto3,enum=weir.v1.CheckpointKind" json:"kind,omitempty"`
 	// Milliseconds since the epoch, when the checkpoint was triggered.
-	TimestampMs   int64             `protobuf:"varint,5,opt,name=timestamp_ms,json=timestampMs,proto3" json:"timestamp_ms,omitempty"`
-	Fingerprint   string            `protobuf:"bytes,6,opt,name=fingerprint,proto3" json:"fingerprint,omitempty"`
-	Vertices      []*VertexState    `protobuf:"bytes,7,rep,name=vertices,proto3" json:"vertices,omitempty"`
-	LeaderEpoch   uint64            `protobuf:"varint,8,opt,name=leader_epoch,json=leaderEpoch,proto3" json:"leader_epoch,omitempty"`
-	Params        map[string]string `protobuf:"bytes,9,rep,name=params,proto3" json:"params,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	TimestampMs int64             `protobuf:"varint,5,opt,name=timestamp_ms,json=timestampMs,proto3" json:"timestamp_ms,omitempty"`
+	Fingerprint string            `protobuf:"bytes,6,opt,name=fingerprint,proto3" json:"fingerprint,omitempty"`
+	Vertices    []*VertexState    `protobuf:"bytes,7,rep,name=vertices,proto3" json:"vertices,omitempty"`
+	LeaderEpoch uint64            `protobuf:"varint,8,opt,name=leader_epoch,json=leaderEpoch,proto3" json:"leader_epoch,omitempty"`
+	Params      map[string]string `protobuf:"bytes,9,rep,name=params,proto3" json:"params,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Ascending by hook_id; a hook that keeps nothing has none.
+	MasterStates  []*MasterState `protobuf:"bytes,10,rep,name=master_states,json=masterStates,proto3" json:"master_states,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *CheckpointMetadata) Reset() {
 	*x = CheckpointMetadata{}
-	mi := &file_weir_v1_checkpoint_proto_msgTypes[8]
+	mi := &file_weir_v1_checkpoint_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -648,7 +703,7 @@ func (x *CheckpointMetadata) String() string {
 func (*CheckpointMetadata) ProtoMessage() {}
 
 func (x *CheckpointMetadata) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_v1_checkpoint_proto_msgTypes[8]
+	mi := &file_weir_v1_checkpoint_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -661,7 +716,7 @@ func (x *CheckpointMetadata) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointMetadata.ProtoReflect.Descriptor instead.
 func (*CheckpointMetadata) Descriptor() ([]byte, []int) {
-	return file_weir_v1_checkpoint_proto_rawDescGZIP(), []int{8}
+	return file_weir_v1_checkpoint_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *CheckpointMetadata) GetJobId() string {
@@ -727,6 +782,13 @@ func (x *CheckpointMetadata) GetParams() map[string]string {
 	return nil
 }
 
+func (x *CheckpointMetadata) GetMasterStates() []*MasterState {
+	if x != nil {
+		return x.MasterStates
+	}
+	return nil
+}
+
 var File_weir_v1_checkpoint_proto protoreflect.FileDescriptor
 
 const file_weir_v1_checkpoint_proto_rawDesc = "" +
@@ -773,7 +835,10 @@ const file_weir_v1_checkpoint_proto_rawDesc = "" +
 	"\vparallelism\x18\x02 \x01(\x05R\vparallelism\x12'\n" +
 	"\x0fmax_parallelism\x18\x03 \x01(\x05R\x0emaxParallelism\x12/\n" +
 	"\toperators\x18\x04 \x03(\v2\x11.weir.v1.OperatorR\toperators\x121\n" +
-	"\bsubtasks\x18\x05 \x03(\v2\x15.weir.v1.SubtaskStateR\bsubtasks\"\xae\x03\n" +
+	"\bsubtasks\x18\x05 \x03(\v2\x15.weir.v1.SubtaskStateR\bsubtasks\"<\n" +
+	"\vMasterState\x12\x17\n" +
+	"\ahook_id\x18\x01 \x01(\tR\x06hookId\x12\x14\n" +
+	"\x05state\x18\x02 \x01(\fR\x05state\"\xe9\x03\n" +
 	"\x12CheckpointMetadata\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\tR\x05jobId\x12\x19\n" +
 	"\bjob_name\x18\x02 \x01(\tR\ajobName\x12#\n" +
@@ -783,7 +848,9 @@ const file_weir_v1_checkpoint_proto_rawDesc = "" +
 	"\vfingerprint\x18\x06 \x01(\tR\vfingerprint\x120\n" +
 	"\bvertices\x18\a \x03(\v2\x14.weir.v1.VertexStateR\bvertices\x12!\n" +
 	"\fleader_epoch\x18\b \x01(\x04R\vleaderEpoch\x12?\n" +
-	"\x06params\x18\t \x03(\v2'.weir.v1.CheckpointMetadata.ParamsEntryR\x06params\x1a9\n" +
+	"\x06params\x18\t \x03(\v2'.weir.v1.CheckpointMetadata.ParamsEntryR\x06params\x129\n" +
+	"\rmaster_states\x18\n" +
+	" \x03(\v2\x14.weir.v1.MasterStateR\fmasterStates\x1a9\n" +
 	"\vParamsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01*p\n" +
@@ -805,7 +872,7 @@ func file_weir_v1_checkpoint_proto_rawDescGZIP() []byte {
 }
 
 var file_weir_v1_checkpoint_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_weir_v1_checkpoint_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
+var file_weir_v1_checkpoint_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_weir_v1_checkpoint_proto_goTypes = []any{
 	(CheckpointKind)(0),          // 0: weir.v1.CheckpointKind
 	(*Handle)(nil),               // 1: weir.v1.Handle
@@ -816,9 +883,10 @@ var file_weir_v1_checkpoint_proto_goTypes = []any{
 	(*SubtaskState)(nil),         // 6: weir.v1.SubtaskState
 	(*CheckpointMetrics)(nil),    // 7: weir.v1.CheckpointMetrics
 	(*VertexState)(nil),          // 8: weir.v1.VertexState
-	(*CheckpointMetadata)(nil),   // 9: weir.v1.CheckpointMetadata
-	nil,                          // 10: weir.v1.CheckpointMetadata.ParamsEntry
-	(*Operator)(nil),             // 11: weir.v1.Operator
+	(*MasterState)(nil),          // 9: weir.v1.MasterState
+	(*CheckpointMetadata)(nil),   // 10: weir.v1.CheckpointMetadata
+	nil,                          // 11: weir.v1.CheckpointMetadata.ParamsEntry
+	(*Operator)(nil),             // 12: weir.v1.Operator
 }
 var file_weir_v1_checkpoint_proto_depIdxs = []int32{
 	1,  // 0: weir.v1.KeyedHandle.handle:type_name -> weir.v1.Handle
@@ -827,16 +895,17 @@ var file_weir_v1_checkpoint_proto_depIdxs = []int32{
 	4,  // 3: weir.v1.OperatorSubtaskState.items:type_name -> weir.v1.ItemsHandle
 	2,  // 4: weir.v1.OperatorSubtaskState.keyed:type_name -> weir.v1.KeyedHandle
 	5,  // 5: weir.v1.SubtaskState.operators:type_name -> weir.v1.OperatorSubtaskState
-	11, // 6: weir.v1.VertexState.operators:type_name -> weir.v1.Operator
+	12, // 6: weir.v1.VertexState.operators:type_name -> weir.v1.Operator
 	6,  // 7: weir.v1.VertexState.subtasks:type_name -> weir.v1.SubtaskState
 	0,  // 8: weir.v1.CheckpointMetadata.kind:type_name -> weir.v1.CheckpointKind
 	8,  // 9: weir.v1.CheckpointMetadata.vertices:type_name -> weir.v1.VertexState
-	10, // 10: weir.v1.CheckpointMetadata.params:type_name -> weir.v1.CheckpointMetadata.ParamsEntry
-	11, // [11:11] is the sub-list for method output_type
-	11, // [11:11] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	11, // 10: weir.v1.CheckpointMetadata.params:type_name -> weir.v1.CheckpointMetadata.ParamsEntry
+	9,  // 11: weir.v1.CheckpointMetadata.master_states:type_name -> weir.v1.MasterState
+	12, // [12:12] is the sub-list for method output_type
+	12, // [12:12] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_weir_v1_checkpoint_proto_init() }
@@ -851,7 +920,7 @@ func file_weir_v1_checkpoint_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_weir_v1_checkpoint_proto_rawDesc), len(file_weir_v1_checkpoint_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   10,
+			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

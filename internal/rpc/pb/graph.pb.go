@@ -84,7 +84,9 @@ type Graph struct {
 	Vertices []*Vertex              `protobuf:"bytes,3,rep,name=vertices,proto3" json:"vertices,omitempty"`
 	Edges    []*Edge                `protobuf:"bytes,4,rep,name=edges,proto3" json:"edges,omitempty"`
 	// Digest over everything above that must agree between two builds of the job, but for the splits.
-	Fingerprint   string `protobuf:"bytes,5,opt,name=fingerprint,proto3" json:"fingerprint,omitempty"`
+	Fingerprint string `protobuf:"bytes,5,opt,name=fingerprint,proto3" json:"fingerprint,omitempty"`
+	// Ids of the hooks that the job's own code has in the job master.
+	MasterHooks   []string `protobuf:"bytes,6,rep,name=master_hooks,json=masterHooks,proto3" json:"master_hooks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -152,6 +154,13 @@ func (x *Graph) GetFingerprint() string {
 		return x.Fingerprint
 	}
 	return ""
+}
+
+func (x *Graph) GetMasterHooks() []string {
+	if x != nil {
+		return x.MasterHooks
+	}
+	return nil
 }
 
 // Vertex is a chain of operators that run in one task.
@@ -391,13 +400,14 @@ var File_weir_v1_graph_proto protoreflect.FileDescriptor
 
 const file_weir_v1_graph_proto_rawDesc = "" +
 	"\n" +
-	"\x13weir/v1/graph.proto\x12\aweir.v1\"\x85\x02\n" +
+	"\x13weir/v1/graph.proto\x12\aweir.v1\"\xa8\x02\n" +
 	"\x05Graph\x12\x19\n" +
 	"\bjob_name\x18\x01 \x01(\tR\ajobName\x122\n" +
 	"\x06params\x18\x02 \x03(\v2\x1a.weir.v1.Graph.ParamsEntryR\x06params\x12+\n" +
 	"\bvertices\x18\x03 \x03(\v2\x0f.weir.v1.VertexR\bvertices\x12#\n" +
 	"\x05edges\x18\x04 \x03(\v2\r.weir.v1.EdgeR\x05edges\x12 \n" +
-	"\vfingerprint\x18\x05 \x01(\tR\vfingerprint\x1a9\n" +
+	"\vfingerprint\x18\x05 \x01(\tR\vfingerprint\x12!\n" +
+	"\fmaster_hooks\x18\x06 \x03(\tR\vmasterHooks\x1a9\n" +
 	"\vParamsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xc0\x01\n" +
