@@ -66,6 +66,41 @@ func TestDirSyncs_EveryNewNameIsSyncedInItsParent(t *testing.T) {
 	wantSynced(t, "directory that was removed", synced(), "/j", "/j/chk-1")
 }
 
+// What a removal that failed at its sync has left to do is done by the next one, which finds nothing to remove.
+func TestDirSyncs_RemovalAgainAfterAFailedSync_Syncs(t *testing.T) {
+	l, synced := recorded(t)
+	if err := l.WriteFile(t.Context(), "j/chk-1/f", []byte("x"), CreateOnly); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		what   string
+		remove func() error
+		want   string
+	}{
+		{"file", func() error { return l.Remove(t.Context(), "j/chk-1/f") }, "/j/chk-1"},
+		{"directory", func() error { return l.RemoveAll(t.Context(), "j/chk-1") }, "/j"},
+		{"file in a directory that is gone", func() error { return l.Remove(t.Context(), "j/chk-1/f") }, "/j"},
+	} {
+		working := l.dirs.syncDir
+		l.dirs.syncDir = func(string) error { return errors.New("no space left on device") }
+		if err := c.remove(); err == nil {
+			t.Errorf("%s: no error although nothing could be synced", c.what)
+		}
+		l.dirs.syncDir = func(dir string) error {
+			if _, err := os.Stat(dir); err != nil {
+				return err
+			}
+			return working(dir)
+		}
+		synced()
+		if err := c.remove(); err != nil {
+			t.Errorf("%s, again: %v", c.what, err)
+		}
+		wantSynced(t, c.what+", again", synced(), c.want)
+		l.dirs.syncDir = working
+	}
+}
+
 // Another process has made the directory, and may not have synced it.
 func TestDirSyncs_DirectoryThatExists_IsSyncedOnce(t *testing.T) {
 	l, synced := recorded(t)

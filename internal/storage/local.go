@@ -240,16 +240,28 @@ func (l *Local) remove(ctx context.Context, name string) error {
 		return err
 	}
 	info, err := os.Lstat(file)
-	if err != nil {
-		return ignoreMissing(err)
-	}
-	if info.IsDir() {
+	if err == nil && info.IsDir() {
 		return errors.New("it is a directory")
 	}
-	if err := os.Remove(file); err != nil {
-		return ignoreMissing(err)
+	if err == nil {
+		err = os.Remove(file)
 	}
-	return ignoreMissing(l.dirs.sync(filepath.Dir(file)))
+	if err := ignoreMissing(err); err != nil {
+		return err
+	}
+	return l.syncAbove(file)
+}
+
+// syncAbove makes durable that a file or directory is gone. It is asked for what was not there, too: an earlier call may have removed it and
+// then failed to sync.
+func (l *Local) syncAbove(file string) error {
+	for file != l.root {
+		file = filepath.Dir(file)
+		if err := l.dirs.sync(file); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
 }
 
 // RemoveAll removes a directory.
@@ -263,13 +275,10 @@ func (l *Local) removeAll(ctx context.Context, dir string) error {
 		return err
 	}
 	l.dirs.forget(file)
-	if _, err := os.Lstat(file); err != nil {
-		return ignoreMissing(err)
-	}
 	if err := os.RemoveAll(file); err != nil {
 		return err
 	}
-	return ignoreMissing(l.dirs.sync(filepath.Dir(file)))
+	return l.syncAbove(file)
 }
 
 // resolve checks the name and gives the path in the file system.

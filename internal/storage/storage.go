@@ -53,9 +53,10 @@ type Storage interface {
 	List(ctx context.Context, dir string) ([]Info, error)
 	// MkdirAll makes a directory with its parents.
 	MkdirAll(ctx context.Context, dir string) error
-	// Remove removes a file; it is not an error if there is none.
+	// Remove removes a file; it is not an error if there is none. After a nil there is none, durably, whoever has removed it.
 	Remove(ctx context.Context, name string) error
 	// RemoveAll removes a directory with all that is in it, unfinished files too; it is not an error if there is none.
+	// After a nil there is none, durably, whoever has removed it.
 	RemoveAll(ctx context.Context, dir string) error
 }
 

@@ -125,6 +125,7 @@ func (m *Mem) do(op Op, apply func() error) error {
 	}
 	if !f.Unsynced {
 		m.syncDifference(before)
+		m.syncRemoval(op)
 	}
 	if f.After != nil {
 		return fmt.Errorf("%s: %w", op, f.After)
@@ -144,6 +145,15 @@ func (m *Mem) syncDifference(before map[string]memFile) {
 			delete(m.mu.durable, name)
 		}
 	}
+}
+
+// syncRemoval makes durable that something is gone, also if an earlier operation has removed it without a sync.
+func (m *Mem) syncRemoval(op Op) {
+	below := op.Kind == RemoveAll
+	if !below && op.Kind != Remove {
+		return
+	}
+	maps.DeleteFunc(m.mu.durable, func(name string, _ memFile) bool { return name == op.Path || below && strings.HasPrefix(name, op.Path+"/") })
 }
 
 func check(ctx context.Context, name string) error {

@@ -81,6 +81,31 @@ func TestMem_Unsynced_IsVisibleUntilTheCrash(t *testing.T) {
 	}
 }
 
+func TestMem_RemovalAgain_MakesItDurable(t *testing.T) {
+	m := storagetest.NewMem()
+	for _, remove := range []func() error{
+		func() error { return m.Remove(t.Context(), "d/f") },
+		func() error { return m.RemoveAll(t.Context(), "d") },
+	} {
+		m.SetFaults(nil)
+		if err := write(t, m, "d/f"); err != nil {
+			t.Fatal(err)
+		}
+		m.SetFaults(func(storagetest.Op) storagetest.Fault { return storagetest.Fault{Unsynced: true, After: errDisk} })
+		if err := remove(); err == nil {
+			t.Error("no error of the removal that was not synced")
+		}
+		m.SetFaults(nil)
+		if err := remove(); err != nil {
+			t.Error(err)
+		}
+		m.Crash()
+		if got := names(t, m); got != "" {
+			t.Errorf("after the crash there are %s", got)
+		}
+	}
+}
+
 func TestMem_ErrorBefore_DoesNothing_ErrorAfter_DoesIt(t *testing.T) {
 	m := storagetest.NewMem()
 	m.SetFaults(failing(storagetest.WriteFile, storagetest.Fault{Before: errDisk}))
