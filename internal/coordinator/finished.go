@@ -8,6 +8,9 @@ import (
 // taskFinished takes a task out of the checkpoints to come, and out of those that still wait for it: it has nothing any more that a restore
 // would need, because it finishes when a checkpoint with everything it had is complete, and its sinks have committed. The tasks behind it that
 // have no running task in front of them now are told themselves, since no barrier will come to them.
+//
+// A checkpoint that is older than the one with which the task has finished, which can only be a savepoint, is another matter: the task may have
+// passed its barrier before the end of its input, and then what it read in between would be in nobody's snapshot. It is aborted.
 func (c *Core) taskFinished(ev TaskFinished) {
 	slot, ok := c.slot(c.exec, ev.Attempt)
 	if !ok || c.exec.finished[slot] {
@@ -20,6 +23,10 @@ func (c *Core) taskFinished(ev TaskFinished) {
 	c.setBacklog(slot, false)
 	for _, p := range append([]*pending(nil), c.pending...) {
 		if p.exec != e || p.phase == finalizing {
+			continue
+		}
+		if !p.acked[slot] && p.phase == triggered && p.id < c.store.latestID() {
+			c.abort(p, failure{reason: checkpoint.TaskNotReady, message: ev.Attempt.String() + " finished before it had acknowledged"})
 			continue
 		}
 		if !p.acked[slot] {

@@ -50,23 +50,8 @@ func (m *JobMaster) liveCheckpoints() map[job.ID]checkpoint.ID {
 	out := map[job.ID]checkpoint.ID{}
 	for _, l := range m.loops() {
 		if !l.hasEnded() {
-			out[l.id] = lowestPending(l.board.read().checkpoints)
+			out[l.id] = coordinator.LowestPending(l.board.read().checkpoints)
 		}
 	}
 	return out
-}
-
-// lowestPending is the lowest id that is not decided: one that is on its way, else the next.
-func lowestPending(list []coordinator.Stats) checkpoint.ID {
-	lowest, next := checkpoint.ID(0), checkpoint.ID(0)
-	for _, s := range list {
-		next = max(next, s.ID+1)
-		if (s.State == coordinator.StatePending || s.State == coordinator.StateFinalizing) && (lowest == 0 || s.ID < lowest) {
-			lowest = s.ID
-		}
-	}
-	if lowest > 0 {
-		return lowest
-	}
-	return next
 }
