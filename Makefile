@@ -48,8 +48,8 @@ gen-check: gen ## fail when the committed generated code is not what proto/ give
 	@status=$$(git status --porcelain -- internal/rpc/pb); \
 	  if [ -n "$$status" ]; then echo "internal/rpc/pb differs from what proto/ gives; run make gen and commit:"; echo "$$status"; git --no-pager diff --stat -- internal/rpc/pb; exit 1; fi
 
-sim: ## run the seeded simulation: SEEDS=200 of them, or SEED=7 alone
-	go test ./internal/sim -count=1 -run TestSim_Seeds $(if $(SEED),-sim.seed=$(SEED) -sim.seeds=1 -v,-sim.seeds=$(SEEDS))
+sim: ## run the seeded simulation: SEEDS=200 of them, or SEED=7 alone (LINES=99999 for all of its log)
+	go test ./internal/sim -count=1 -run TestSim_Seeds $(if $(SEED),-sim.seed=$(SEED) -sim.seeds=1 -v,-sim.seeds=$(SEEDS) -timeout 24h) $(if $(LINES),-sim.lines=$(LINES))
 
 bench: ## measure records per CPU-second, recovery and checkpoint time
 	go run ./internal/bench

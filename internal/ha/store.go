@@ -58,7 +58,7 @@ func Open(ctx context.Context, dir string) (*Store, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("data directory %s: %w", dir, err), lock.Close())
 	}
-	s, err := begin(ctx, files, dir)
+	s, err := OpenIn(ctx, files, dir)
 	if err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
@@ -66,8 +66,9 @@ func Open(ctx context.Context, dir string) (*Store, error) {
 	return s, nil
 }
 
-// begin reads everything and raises the epoch. Nothing is changed if a record cannot be read.
-func begin(ctx context.Context, files storage.Storage, dir string) (*Store, error) {
+// OpenIn reads everything and raises the epoch; dir is for messages. Nothing is changed if a record cannot be read. It takes no lock: who calls it
+// sees to it that no other store of these files is in use.
+func OpenIn(ctx context.Context, files storage.Storage, dir string) (*Store, error) {
 	s := &Store{files: files, dir: dir}
 	if err := s.readJobs(ctx); err != nil {
 		return nil, err

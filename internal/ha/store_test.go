@@ -204,7 +204,7 @@ func TestCrash_BetweenAnyTwoWrites_LosesNothingThatWasAnswered(t *testing.T) {
 			w.live(t.Context(), files)
 			files.SetFaults(nil)
 			files.Crash()
-			s, err := begin(t.Context(), files, "dir")
+			s, err := OpenIn(t.Context(), files, "dir")
 			if err != nil {
 				t.Fatalf("%s write %d: %v", how, at, err)
 			}
@@ -230,7 +230,7 @@ type witness struct {
 
 func (w *witness) live(ctx context.Context, files *storagetest.Mem) {
 	for range 2 {
-		s, err := begin(ctx, files, "dir")
+		s, err := OpenIn(ctx, files, "dir")
 		if err != nil {
 			return
 		}

@@ -20,6 +20,7 @@ type Config struct {
 	SilentHeartbeats bool
 	Checkpoint       job.CheckpointOptions
 	Restart          job.RestartOptions
+	LogLines         int // of the end of the log that are kept; 0: some
 }
 
 // Faults are what goes wrong: probabilities for each opportunity, and mean times between events, 0 for never.
@@ -34,10 +35,16 @@ type Faults struct {
 	PersistFails float64
 
 	ExecutorCrash, Partition, TaskError, TaskHang, LinkBreak, MachineCrash time.Duration
-	// KillBehindFinal: all executors die soon after the first final checkpoint has completed.
+	// MasterCrash is the death of the job master, MasterMachineCrash that of its machine, which loses what was not synced of its records.
+	MasterCrash, MasterMachineCrash time.Duration
+	// MasterDies is its death in a storage operation.
+	MasterDies float64
+	// KillBehindFinal: all executors die soon after the first final checkpoint has completed, and sometimes the job master with them.
 	KillBehindFinal bool
 	// UserRequest is a checkpoint or a savepoint that somebody asks for.
 	UserRequest time.Duration
+	// Sweep is a sweep of the checkpoint directory.
+	Sweep time.Duration
 }
 
 // RandomConfig chooses the rates of a seed: some seeds have no faults, some only a few kinds, some all.
@@ -48,7 +55,7 @@ func RandomConfig(seed uint64) Config {
 		Checkpoint: job.CheckpointOptions{
 			Interval: time.Duration(300+rng.IntN(1200)) * time.Millisecond, MinPause: time.Duration(rng.IntN(300)) * time.Millisecond,
 			Timeout: time.Duration(2+rng.IntN(4)) * time.Second, Retained: 1 + rng.IntN(3), TolerableFailures: rng.IntN(4),
-			DeleteOnCancel: rng.IntN(2) == 0,
+			DeleteOnCancel: rng.IntN(2) == 0, MaxConcurrent: 1 + rng.IntN(3),
 		},
 		Restart: job.RestartOptions{InitialDelay: 50 * time.Millisecond, MaxDelay: 2 * time.Second, Attempts: 3 + rng.IntN(20)},
 	}
@@ -75,7 +82,7 @@ func RandomConfig(seed uint64) Config {
 		RequestLost: rate(0.1), AnswerLost: rate(0.1), Duplicate: rate(0.2), Slow: rate(0.2),
 		StorageBefore: rate(0.05), StorageAfter: rate(0.05), StorageStall: rate(0.1), MetadataStall: rate(0.8), PersistFails: rate(0.05),
 		ExecutorCrash: mean(5), Partition: mean(6), TaskError: mean(2), TaskHang: mean(5), LinkBreak: mean(3), MachineCrash: mean(5),
-		UserRequest: mean(2),
+		MasterCrash: mean(5), MasterMachineCrash: mean(10), MasterDies: rate(0.03), UserRequest: mean(2), Sweep: mean(1),
 	}
 	return cfg
 }

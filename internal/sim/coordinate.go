@@ -17,13 +17,9 @@ import (
 func (m *master) coordinate(e coordinator.Effect) {
 	switch e := e.(type) {
 	case coordinator.InitLocation:
-		m.storage("init location", 0, func(ctx context.Context) coordinator.Event {
-			dir := checkpoint.Dir(simJob, e.ID)
-			if e.Kind == checkpoint.Savepoint {
-				dir = e.Directory
-			}
-			return coordinator.LocationReady{ID: e.ID, Dir: dir, Err: text(m.s.store.MkdirAll(ctx, dir))}
-		})
+		if m.reserved(e) {
+			m.initLocation(e)
+		}
 	case coordinator.SendTrigger:
 		m.sendTrigger(e)
 	case coordinator.AckReply:
@@ -58,25 +54,34 @@ func (m *master) coordinate(e coordinator.Effect) {
 		})
 	case coordinator.Completed:
 		m.feed(scheduler.CheckpointCompleted{})
+		m.completed(e)
 	case coordinator.FailJob:
 		m.feed(scheduler.JobFailed{Failure: e.Failure})
 	case coordinator.Reply, coordinator.Aborted: // only the watcher wants to know
 	}
 }
 
-// storage makes a storage call beside the loop; its answer comes back as an event.
+// initLocation makes the directory into which the tasks write.
+func (m *master) initLocation(e coordinator.InitLocation) {
+	m.storage("init location", 0, func(ctx context.Context) coordinator.Event {
+		dir := checkpoint.Dir(simJob, e.ID)
+		if e.Kind == checkpoint.Savepoint {
+			dir = e.Directory
+		}
+		return coordinator.LocationReady{ID: e.ID, Dir: dir, Err: text(m.s.store.MkdirAll(ctx, dir))}
+	})
+}
+
+// storage makes a storage call beside the loop; its answer comes back as an event, unless it is nil.
 func (m *master) storage(what string, stall time.Duration, f func(ctx context.Context) coordinator.Event) {
 	m.open++
-	before := m.s.upTo(stall)
-	m.s.after(before+m.s.storageDelay(), what, func() {
-		ev := f(context.Background())
-		m.s.after(stall-before+m.s.storageDelay(), what+" answered", func() {
-			m.take(func() {
-				m.open--
-				m.s.watch.stored(ev)
-				m.feed(ev)
-			})
-		})
+	var ev coordinator.Event
+	m.beside(what, stall, func(ctx context.Context) { ev = f(ctx) }, func() {
+		m.open--
+		if ev != nil {
+			m.s.watch.stored(ev)
+			m.feed(ev)
+		}
 	})
 }
 
@@ -129,8 +134,8 @@ func (m *master) notifyComplete(e coordinator.SendNotifyComplete) {
 	})
 }
 
-// acknowledge, decline, update and report are what executors call.
-func (m *master) acknowledge(a job.AttemptID, id checkpoint.ID, state checkpoint.SubtaskState, answer func(checkpoint.Verdict)) {
+// acknowledge, decline, update and heartbeat are what executors call. The coordinator itself has the fence for the first two.
+func (m *master) acknowledge(epoch job.LeaderEpoch, a job.AttemptID, id checkpoint.ID, state checkpoint.SubtaskState, answer func(checkpoint.Verdict)) {
 	m.take(func() {
 		m.request++
 		m.acks[m.request] = answer
@@ -138,15 +143,18 @@ func (m *master) acknowledge(a job.AttemptID, id checkpoint.ID, state checkpoint
 	})
 }
 
-func (m *master) decline(a job.AttemptID, id checkpoint.ID, reason checkpoint.Reason) {
+func (m *master) decline(epoch job.LeaderEpoch, a job.AttemptID, id checkpoint.ID, reason checkpoint.Reason) {
 	m.take(func() {
-		if _, known := m.attempt(a); known {
+		if _, known := m.attempt(a); known || epoch != m.life.epoch {
 			m.feed(coordinator.Decline{Epoch: epoch, Attempt: a, ID: id, Reason: reason})
 		}
 	})
 }
 
-func (m *master) update(u scheduler.TaskStateChanged) (known bool) {
+func (m *master) update(epoch job.LeaderEpoch, u scheduler.TaskStateChanged) (known bool) {
+	if epoch != m.life.epoch {
+		return false
+	}
 	m.take(func() {
 		if _, known = m.attempt(u.Attempt); known {
 			m.feed(u)
@@ -163,9 +171,9 @@ type taskReport struct {
 	notified  checkpoint.ID
 }
 
-// heartbeat answers the attempts that are unknown and the latest completed checkpoint; false: the incarnation is not registered.
-func (m *master) heartbeat(x *executor, incarnation int, reports []taskReport) (unknown []job.AttemptID, completed checkpoint.ID, ok bool) {
-	if !m.registry.touch(x, incarnation) {
+// heartbeat answers the attempts that are unknown and the latest completed checkpoint; false: the incarnation is not registered here.
+func (m *master) heartbeat(epoch job.LeaderEpoch, x *executor, incarnation int, reports []taskReport) (unknown []job.AttemptID, completed checkpoint.ID, ok bool) {
+	if epoch != m.life.epoch || !m.registry.touch(x, incarnation) {
 		return nil, 0, false
 	}
 	m.take(func() {

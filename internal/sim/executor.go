@@ -7,6 +7,7 @@ import (
 
 	"github.com/weirstream/weir/internal/checkpoint"
 	"github.com/weirstream/weir/internal/coordinator"
+	"github.com/weirstream/weir/internal/gateway"
 	"github.com/weirstream/weir/internal/job"
 	"github.com/weirstream/weir/internal/scheduler"
 	"github.com/weirstream/weir/internal/task"
@@ -26,19 +27,14 @@ type executor struct {
 	tasks       []*simTask
 }
 
-// deployment is one task to start.
-type deployment struct {
-	attempt job.AttemptID
-	restore *restored
-}
-
 func newExecutor(s *Sim, i int) *executor {
 	return &executor{s: s, id: job.ExecutorID(fmt.Sprintf("x%d", i))}
 }
 
-// reaches reports whether a request of a session arrives.
+// reaches reports whether a request of a session arrives and is of the session that the executor has, or is about to have. One of another leader
+// epoch is refused.
 func (x *executor) reaches(s *session) bool {
-	return x.alive && !x.partitioned && !s.over && x.incarnation == s.incarnation && !x.resetting
+	return x.alive && !x.partitioned && !s.over && x.incarnation == s.incarnation && !x.resetting && (x.session == nil || x.session.m == s.m)
 }
 
 // boot starts a new process.
@@ -56,9 +52,9 @@ func (x *executor) boot() {
 func (x *executor) register() {
 	incarnation := x.incarnation
 	var got *session
-	x.call("register", func() {
-		if x.alive && x.incarnation == incarnation { // else the connection is gone, and with it the registration
-			x.s.master.take(func() { got = x.s.master.registry.begin(x, incarnation) })
+	x.call("register", func(m *master) {
+		if x.alive && x.incarnation == incarnation && (got == nil || got.m == m) { // else the connection is gone, and with it the registration
+			m.take(func() { got = m.registry.begin(x, incarnation) })
 		}
 	}, func(err error) {
 		x.session = got
@@ -156,8 +152,9 @@ func (x *executor) heartbeat() {
 	var unknown []job.AttemptID
 	var completed checkpoint.ID
 	registered := true
-	x.call("heartbeat", func() {
-		unknown, completed, registered = x.s.master.heartbeat(x, incarnation, reports)
+	epoch := x.session.m.life.epoch
+	x.call("heartbeat", func(m *master) {
+		unknown, completed, registered = m.heartbeat(epoch, x, incarnation, reports)
 	}, func(err error) {
 		switch {
 		case err != nil:
@@ -214,12 +211,12 @@ func (x *executor) each(attempts []job.AttemptID, f func(t *simTask)) (unknown [
 	return unknown
 }
 
-func (x *executor) deploy(tasks []deployment) {
+func (x *executor) deploy(epoch job.LeaderEpoch, tasks []gateway.TaskDeployment) {
 	for _, d := range tasks {
-		if x.find(d.attempt) != nil || x.resetting {
+		if x.find(d.Attempt) != nil || x.resetting {
 			continue
 		}
-		t := newTask(x, d)
+		t := newTask(x, epoch, d)
 		x.tasks = append(x.tasks, t)
 		t.startUp()
 	}
@@ -260,7 +257,7 @@ func (x *executor) notifyAborted(id, latest checkpoint.ID, attempts []job.Attemp
 func (x *executor) report(t *simTask) {
 	u := scheduler.TaskStateChanged{Attempt: t.attempt, State: t.state, Failure: t.failure, EndOfData: t.endOfData}
 	known := true
-	x.call("update", func() { known = x.s.master.update(u) }, func(err error) {
+	x.call("update", func(m *master) { known = m.update(t.epoch, u) }, func(err error) {
 		if err == nil && !known {
 			t.cancel()
 			x.forget(t)

@@ -26,7 +26,10 @@ func (s *Sim) plant() {
 		{"task hang", f.TaskHang, func() { s.anyTask(s.hang) }},
 		{"link break", f.LinkBreak, s.breakLink},
 		{"machine crash", f.MachineCrash, s.machineCrash},
+		{"job master crash", f.MasterCrash, func() { s.master.crash("crash") }},
+		{"job master's machine crash", f.MasterMachineCrash, s.masterMachineCrash},
 		{"user request", f.UserRequest, s.userRequest},
+		{"sweep", f.Sweep, func() { s.master.sweep() }},
 	} {
 		if p.mean > 0 {
 			s.plantOne(p.what, p.mean, p.do)
@@ -69,7 +72,12 @@ func (s *Sim) anyTask(do func(t *simTask)) {
 func (s *Sim) partition(x *executor) {
 	s.note("FAULT executor %s is cut off", x.id)
 	x.partitioned = true
-	s.after(s.upTo(2*heartbeatTimeout), "partition ends", func() { x.partitioned = false })
+	s.after(s.upTo(2*heartbeatTimeout), "partition ends", func() {
+		x.partitioned = false
+		if x.session != nil && x.session.m.life.over {
+			x.forsake(x.session)
+		}
+	})
 }
 
 // hang lets the code of a task not return for a while.
@@ -90,10 +98,13 @@ func (s *Sim) breakLink() {
 
 // userRequest asks for a checkpoint or a savepoint, each savepoint in a directory of its own.
 func (s *Sim) userRequest() {
+	if s.master.life.over {
+		return
+	}
 	s.watch.requests++
 	r := coordinator.TriggerRequested{Request: coordinator.RequestID(1_000_000 + s.watch.requests), Kind: checkpoint.Checkpoint}
 	if s.rng.IntN(2) == 0 {
-		r.Kind, r.Directory = checkpoint.Savepoint, fmt.Sprintf("savepoint-%d", s.watch.requests)
+		r.Kind, r.Directory = checkpoint.Savepoint, checkpoint.SavepointDir(simJob, fmt.Sprint(s.watch.requests))
 	}
 	s.watch.unanswered[r.Request] = true
 	s.master.take(func() { s.master.feed(r) })
@@ -107,6 +118,9 @@ func (s *Sim) killAll() {
 	for _, x := range s.executors {
 		s.after(s.upTo(8*time.Millisecond), "kill", func() { x.crash("the final checkpoint has completed") })
 	}
+	if m := s.master; s.rng.IntN(2) == 0 {
+		s.after(s.upTo(8*time.Millisecond), "kill", func() { m.crash("the final checkpoint has completed") })
+	}
 }
 
 // heal ends all faults.
@@ -115,6 +129,15 @@ func (s *Sim) heal() {
 	s.calm = true
 	s.watch.healed(s)
 	if s.cfg.Cancel {
-		s.master.take(func() { s.master.feed(scheduler.CancelRequested{}) })
+		s.cancel()
 	}
+}
+
+// cancel cancels the job as soon as a job master is there.
+func (s *Sim) cancel() {
+	if s.master.life.over {
+		s.after(100*time.Millisecond, "cancel again", s.cancel)
+		return
+	}
+	s.master.take(func() { s.master.feed(scheduler.CancelRequested{}) })
 }

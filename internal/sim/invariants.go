@@ -16,6 +16,7 @@ import (
 type watcher struct {
 	over    bool
 	running bool
+	leaders leaders
 
 	lastID      checkpoint.ID
 	started     map[checkpoint.ID]coordinator.InitLocation
@@ -43,14 +44,17 @@ func newWatcher() watcher {
 		started: map[checkpoint.ID]coordinator.InitLocation{}, discarded: map[checkpoint.ID]bool{}, completed: map[checkpoint.ID]bool{}, aborted: map[checkpoint.ID]bool{},
 		prefixes: map[checkpoint.ID]*prefix{}, unanswered: map[coordinator.RequestID]bool{}, output: map[int]*visibleOutput{},
 		committedTo: map[job.TaskID]checkpoint.ID{}, finished: map[job.AttemptID]bool{}, restarts: -1,
+		leaders: leaders{deployed: map[job.AttemptID]job.LeaderEpoch{}, doubtful: map[checkpoint.ID]bool{}},
 	}
 }
 
 // check is called after every step.
 func (s *Sim) check() {
 	s.checkRetained()
-	s.checkAttempts()
-	s.checkProgress()
+	if !s.master.life.over {
+		s.checkAttempts()
+		s.checkProgress()
+	}
 }
 
 // effect sees every effect of the coordinator before it is done.
@@ -107,29 +111,34 @@ func (w *watcher) complete(s *Sim, e coordinator.Completed) {
 	if s.calm {
 		w.since++
 	}
-	dir := checkpoint.Dir(simJob, e.ID)
-	if e.Kind == checkpoint.Savepoint {
-		dir = w.started[e.ID].Directory
+	w.durable(s, e.ID, e.Kind)
+}
+
+// durable takes a checkpoint into the model that counts as completed from now on.
+func (w *watcher) durable(s *Sim, id checkpoint.ID, kind checkpoint.Kind) {
+	dir := checkpoint.Dir(simJob, id)
+	if kind == checkpoint.Savepoint {
+		dir = w.started[id].Directory
 	}
 	md, err := s.readMetadata(dir)
 	if err != nil || !s.isDurable(dir) {
-		s.violate("I7", "checkpoint %d counts as completed, and its metadata is not durable (%v)", e.ID, err)
+		s.violate("I7", "checkpoint %d counts as completed, and its metadata is not durable (%v)", id, err)
 		return
 	}
 	p, err := s.prefixOf(dir, md)
 	if err != nil {
-		s.violate("I3", "completed checkpoint %d: %v", e.ID, err)
+		s.violate("I3", "completed checkpoint %d: %v", id, err)
 		return
 	}
 	if err := s.checkState(p, md); err != nil {
-		s.violate("I8", "checkpoint %d: %v", e.ID, err)
+		s.violate("I8", "checkpoint %d: %v", id, err)
 	}
-	if e.Kind == checkpoint.Savepoint {
+	if kind == checkpoint.Savepoint {
 		w.savepoints = append(w.savepoints, &checkpoint.Completed{Dir: dir, Metadata: md})
 		return
 	}
-	w.prefixes[e.ID] = p
-	w.latest = max(w.latest, e.ID)
+	w.prefixes[id] = p
+	w.latest = max(w.latest, id)
 }
 
 // checkRetained is I3: what retained checkpoints and savepoints refer to is there, and is what was written.
@@ -139,7 +148,7 @@ func (s *Sim) checkRetained() {
 	}
 	s.watch.verified = s.durable.version
 	s.checkDiscarded()
-	for _, c := range slices.Concat(s.master.coord.Retained(), s.watch.savepoints) {
+	for _, c := range slices.Concat(s.watch.retained(s.master), s.watch.savepoints) {
 		md, err := s.readMetadata(c.Dir)
 		if err != nil {
 			s.violate("I3", "metadata of retained checkpoint %d: %v", c.Metadata.ID, err)
@@ -158,8 +167,13 @@ func (s *Sim) checkRetained() {
 
 // stored sees the answers of the storage.
 func (w *watcher) stored(ev coordinator.Event) {
-	if d, ok := ev.(coordinator.Discarded); ok && d.Err == "" {
-		w.discarded[d.ID] = true
+	switch ev := ev.(type) {
+	case coordinator.Discarded:
+		if ev.Err == "" {
+			w.discarded[ev.ID] = true
+		}
+	case coordinator.MetadataWritten:
+		w.leaders.doubtful[ev.ID] = ev.Outcome == coordinator.Uncertain
 	}
 }
 
@@ -233,7 +247,7 @@ func (w *watcher) visible(s *Sim, by job.AttemptID, records []record, because ch
 		s.violate("I7", "%s commits for checkpoint %d, which has not completed", by, because)
 		return
 	}
-	if !s.isDurable(p.dir) && !s.isDurable(w.prefixes[w.latest].dir) && !s.master.sched.State().Terminal() {
+	if !s.isDurable(p.dir) && !s.isDurable(w.prefixes[w.latest].dir) && w.leaders.end == nil {
 		s.violate("I7", "%s commits for checkpoint %d, and neither it nor the latest, %d, is durable", by, because, w.latest)
 	}
 	vertex := s.work.index(by.Task.Vertex)
@@ -256,6 +270,7 @@ func (w *watcher) sink(vertex int) *visibleOutput {
 // committed is the other half of I5: when all tasks of a sink have committed the same checkpoint, nothing of its prefix is missing.
 func (w *watcher) committed(s *Sim, by job.AttemptID, id checkpoint.ID) {
 	_, present := s.master.running.placed[by]
+	present = present && !s.master.life.over
 	if last := w.committedTo[by.Task]; id < last {
 		if present {
 			s.violate("I5", "%s starts from checkpoint %d, and output up to %d is visible", by, id, last)
@@ -310,6 +325,9 @@ func (w *watcher) notifiedAborted(t *simTask, id checkpoint.ID) {
 }
 
 func (w *watcher) status(s *Sim, e scheduler.JobStatusChanged) {
+	if e.To.Terminal() {
+		w.leaders.last = s.master.sched.Executions()
+	}
 	if (e.To == job.Failed || e.To == job.Restarting) && s.cfg.Faults == (Faults{}) {
 		s.violate("I6", "the job is %s without any fault: %s", e.To, e.Failure)
 	}
@@ -319,13 +337,9 @@ func (w *watcher) healed(s *Sim) { w.healedAt = s.now }
 
 // checkProgress is I6: after the faults checkpoints complete and the job comes to its end, and nothing is left open.
 func (s *Sim) checkProgress() {
-	w, state := &s.watch, s.master.sched.State()
+	w, state := &s.watch, s.master.state()
 	if state.Terminal() {
-		if s.master.open == 0 && s.master.coord.Settled() {
-			w.over = true
-			s.checkEnd(state)
-		}
-		return
+		return // it comes to an end when it is cleaned up after
 	}
 	if !s.cfg.Bounded && w.since >= enough {
 		w.over = true
@@ -355,7 +369,6 @@ const enough = 10
 
 // checkEnd: a job that FINISHED has written exactly the output of the model.
 func (s *Sim) checkEnd(state job.State) {
-	s.checkRequests()
 	if state != job.Finished {
 		return
 	}
@@ -371,7 +384,7 @@ func (s *Sim) checkEnd(state job.State) {
 			}
 		}
 	}
-	for _, e := range s.master.sched.Executions() {
+	for _, e := range s.watch.leaders.last {
 		if !p.ended[e.Task] {
 			s.violate("I5", "the job finished, and in its last checkpoint %s had not ended", e.Task)
 		}
@@ -390,7 +403,7 @@ func (s *Sim) checkEnd(state job.State) {
 }
 
 func (s *Sim) checkRequests() {
-	if state := s.master.sched.State(); state.Terminal() && len(s.watch.unanswered) > 0 {
+	if state := s.master.state(); state.Terminal() && len(s.watch.unanswered) > 0 {
 		s.violate("reply", "the job is %s, and %d requests have no answer", state, len(s.watch.unanswered))
 	}
 }

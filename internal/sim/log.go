@@ -5,26 +5,29 @@ import (
 	"time"
 )
 
-// keptLines is how much of the log a result shows.
+// keptLines is how much of the log a result shows if nobody asks for more.
 const keptLines = 80
 
 // eventLog keeps the end of the log, and a hash of all of it and of every step.
 type eventLog struct {
+	keep  int
 	lines []string
 	next  int
 	hash  uint64
 }
 
-func newEventLog() eventLog { return eventLog{hash: 14695981039346656037} }
+func newEventLog(keep int) eventLog {
+	return eventLog{keep: max(keep, keptLines), hash: 14695981039346656037}
+}
 
 func (l *eventLog) add(at time.Duration, text string) {
 	l.mix(at, text)
 	line := fmt.Sprintf("%10.4fs  %s", at.Seconds(), text)
-	if len(l.lines) < keptLines {
+	if len(l.lines) < l.keep {
 		l.lines = append(l.lines, line)
 		return
 	}
-	l.lines[l.next%keptLines] = line
+	l.lines[l.next%l.keep] = line
 	l.next++
 }
 
@@ -38,6 +41,6 @@ func (l *eventLog) mix(at time.Duration, text string) {
 }
 
 func (l *eventLog) tail() []string {
-	at := l.next % keptLines
+	at := l.next % l.keep
 	return append(append([]string(nil), l.lines[min(at, len(l.lines)):]...), l.lines[:min(at, len(l.lines))]...)
 }

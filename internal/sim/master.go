@@ -8,15 +8,16 @@ import (
 
 	"github.com/weirstream/weir/internal/checkpoint"
 	"github.com/weirstream/weir/internal/coordinator"
+	"github.com/weirstream/weir/internal/gateway"
 	"github.com/weirstream/weir/internal/job"
 	"github.com/weirstream/weir/internal/scheduler"
 )
 
-const epoch = job.LeaderEpoch(1)
-
-// master is the job master: the loop of one job around both cores, as package jobmaster has it, and the registry of executors.
+// master is one life of the job master: the loop of one job around both cores, as package jobmaster has it, and the registry of executors.
 type master struct {
 	s        *Sim
+	life     life
+	records  records
 	registry registry
 	sched    *scheduler.Core
 	coord    *coordinator.Core
@@ -39,20 +40,11 @@ type execution struct {
 	failing   map[job.AttemptID]bool
 }
 
-func newMaster(s *Sim) *master {
-	m := &master{s: s, acks: map[coordinator.RequestID]func(checkpoint.Verdict){}}
-	m.registry = registry{m: m}
-	m.sched = scheduler.New(scheduler.Config{Job: simJob, Graph: s.work.graph, Restart: s.cfg.Restart, CancelTimeout: cancelTimeout})
-	m.coord = coordinator.New(coordinator.Config{
-		Job: simJob, JobName: "sim", Graph: s.work.graph, Epoch: epoch, Options: s.cfg.Checkpoint,
-	})
-	return m
-}
-
-func (m *master) submit() { m.take(func() { m.feed(scheduler.Start{}) }) }
-
 // take applies a message of the inbox, and then everything that follows.
 func (m *master) take(apply func()) {
+	if m.life.over {
+		return
+	}
 	apply()
 	m.settle()
 	m.arm()
@@ -61,7 +53,12 @@ func (m *master) take(apply func()) {
 func (m *master) feed(ev fmt.Stringer) { m.queue = append(m.queue, ev) }
 
 func (m *master) settle() {
-	for len(m.queue) > 0 {
+	for {
+		m.record()
+		m.deploy()
+		if len(m.queue) == 0 {
+			return
+		}
 		ev := m.queue[0]
 		m.queue = m.queue[1:]
 		m.s.note("-> %s", ev)
@@ -78,7 +75,6 @@ func (m *master) settle() {
 				m.coordinate(e)
 			}
 		}
-		m.deploy()
 	}
 }
 
@@ -144,7 +140,7 @@ func (m *master) schedule(e scheduler.Effect) {
 	case scheduler.JobStatusChanged:
 		m.s.watch.status(m.s, e)
 		if e.To.Terminal() {
-			m.feed(coordinator.Closed{DeleteAll: m.s.cfg.Checkpoint.DeletedAfter(e.To)})
+			m.setEnd(e)
 		}
 	case scheduler.TasksRunning:
 		m.s.watch.running = true
@@ -189,6 +185,7 @@ func (m *master) prepare(placements []job.Placement) {
 	m.stopSenders()
 	r := &m.running
 	r.deploying = placements
+	m.records.ledger.ReserveAttempt(placements[0].Attempt.Attempt)
 	r.placed, r.failing = map[job.AttemptID]job.ExecutorID{}, map[job.AttemptID]bool{}
 	r.senders = map[job.ExecutorID]*sender{}
 	for _, p := range placements {
@@ -211,41 +208,34 @@ func (m *master) stopSenders() {
 // deploy sends the tasks out, once no checkpoint is FINALIZING.
 func (m *master) deploy() {
 	placements := m.running.deploying
-	if placements == nil || !m.coord.Settled() {
+	if placements == nil || !m.coord.Settled() || !m.records.ledger.AttemptReserved() {
 		return
 	}
 	m.running.deploying = nil
 	from := m.coord.Latest()
-	var state map[job.TaskID]checkpoint.Restore
 	if from != nil {
-		md, err := m.s.readMetadata(from.Dir)
-		if err == nil {
-			state, err = checkpoint.Assign(md, m.s.work.graph)
-		}
-		if err != nil {
+		if _, err := m.s.readMetadata(from.Dir); err != nil {
 			m.s.violate("I3", "restore from checkpoint %d: %v", from.Metadata.ID, err)
 			return
 		}
 		m.s.note("   restores from %d", from.Metadata.ID)
 	}
-	tasks := map[job.ExecutorID][]deployment{}
-	for _, p := range placements {
-		d := deployment{attempt: p.Attempt}
-		if from != nil {
-			d.restore = &restored{id: from.Metadata.ID, dir: from.Dir, state: state[p.Attempt.Task]}
-		}
-		tasks[p.Executor] = append(tasks[p.Executor], d)
+	m.s.watch.restores(m.s, from)
+	tasks, err := gateway.Deployments(m.s.work.graph, placements, from)
+	if err != nil {
+		m.s.violate("I3", "restore: %v", err)
+		return
 	}
 	for _, executor := range slices.Sorted(maps.Keys(tasks)) {
 		m.sendDeploy(executor, tasks[executor])
 	}
 }
 
-func (m *master) sendDeploy(id job.ExecutorID, tasks []deployment) {
-	number := tasks[0].attempt.Attempt
+func (m *master) sendDeploy(id job.ExecutorID, tasks []gateway.TaskDeployment) {
+	number := tasks[0].Attempt.Attempt
 	m.running.senders[id].send(call{
 		what: "deploy", ordered: true,
-		do: func(x *executor) { x.deploy(tasks) },
+		do: func(x *executor) { x.deploy(m.life.epoch, tasks) },
 		done: func(err error) {
 			if err != nil {
 				m.feed(scheduler.DeployFailed{

@@ -10,6 +10,7 @@ var (
 	errTimeout  = errors.New("no answer in time")
 	errCanceled = errors.New("the call was given up")
 	errBroken   = errors.New("the connection broke")
+	errRefused  = errors.New("no job master is there")
 )
 
 // senderCapacity is how many calls may wait for one executor.
@@ -56,7 +57,7 @@ func (s *sender) stop() {
 }
 
 func (s *sender) pump() {
-	if s.busy != nil || s.stopped || s.session.over || len(s.calls) == 0 {
+	if s.busy != nil || s.stopped || s.session.over || s.m.life.over || len(s.calls) == 0 {
 		return
 	}
 	c := s.calls[0]
@@ -106,8 +107,9 @@ func (s *sender) transmit(c call, end func(error)) {
 	})
 }
 
-// call carries a call of an executor to the job master. done is called once, if the incarnation still lives.
-func (x *executor) call(what string, do func(), done func(err error)) {
+// call carries a call of an executor to the job master that is there when it arrives, which may be another one than the executor knows. done is
+// called once, if the incarnation still lives.
+func (x *executor) call(what string, do func(m *master), done func(err error)) {
 	s, incarnation, over := x.s, x.incarnation, false
 	end := func(err error) {
 		if !over && x.alive && x.incarnation == incarnation {
@@ -121,13 +123,23 @@ func (x *executor) call(what string, do func(), done func(err error)) {
 	}
 	lost := s.fault("answer lost", s.cfg.Faults.AnswerLost)
 	s.after(s.latency(), what, func() {
-		do()
-		if !lost && !x.partitioned {
-			s.after(s.latency(), what+" answered", func() { end(nil) })
+		var err error
+		m := s.master
+		if m.life.over {
+			err = errRefused
+		} else {
+			do(m)
+		}
+		if !lost && !x.partitioned && (err != nil || !m.life.over) {
+			s.after(s.latency(), what+" answered", func() { end(err) })
 		}
 	})
 	if s.fault("request repeated", s.cfg.Faults.Duplicate) {
-		s.after(s.latency()+s.upTo(time.Second), what+" again", do)
+		s.after(s.latency()+s.upTo(2*time.Second), what+" again", func() {
+			if !s.master.life.over {
+				do(s.master)
+			}
+		})
 	}
 }
 

@@ -58,13 +58,9 @@ type sourceOp struct {
 
 type splitState struct{ split, position int }
 
-// open spreads the splits round robin on a fresh start.
+// open begins with the splits that a fresh start was given.
 func (o *sourceOp) open() error {
-	if o.t.restore != nil {
-		return nil
-	}
-	v := o.t.s.work.graph.Vertices[o.t.vertex]
-	for split := o.t.attempt.Task.Subtask; split < len(v.Splits); split += v.Parallelism {
+	for _, split := range o.t.fresh {
 		o.splits = append(o.splits, splitState{split: split})
 	}
 	return nil
@@ -123,9 +119,9 @@ func (o *keyedOp) restore() error {
 	if o.t.restore == nil {
 		return nil
 	}
-	for _, op := range o.t.restore.state.Operators {
+	for _, op := range o.t.restore.State.Operators {
 		for _, k := range op.Keyed {
-			data, err := o.t.read(o.t.restore.dir, k.Handle)
+			data, err := o.t.read(o.t.restore.Dir, k.Handle)
 			if err != nil {
 				return err
 			}
@@ -228,7 +224,7 @@ func (o *sinkOp) restore() error {
 func (o *sinkOp) open() error {
 	var from checkpoint.ID
 	if o.t.restore != nil {
-		from = o.t.restore.id
+		from = o.t.restore.Checkpoint
 		o.commitUpTo(math.MaxInt64, from)
 	}
 	o.t.s.outside.recover(o.t.attempt)

@@ -11,6 +11,7 @@ import (
 
 // session is one registration of an executor.
 type session struct {
+	m           *master
 	executor    *executor
 	incarnation int
 	over        bool
@@ -38,7 +39,7 @@ func (r *registry) begin(x *executor, incarnation int) *session {
 			break
 		}
 	}
-	s := &session{executor: x, incarnation: incarnation, heartbeat: r.m.s.now}
+	s := &session{m: r.m, executor: x, incarnation: incarnation, heartbeat: r.m.s.now}
 	r.sessions = append(r.sessions, s)
 	slices.SortFunc(r.sessions, func(a, b *session) int { return cmp.Compare(a.executor.id, b.executor.id) })
 	r.m.s.note("registered %s, incarnation %d", x.id, incarnation)
@@ -52,7 +53,7 @@ func (r *registry) watch(s *session) {
 	left := s.heartbeat.Add(heartbeatTimeout).Sub(r.m.s.now)
 	r.m.s.after(left, "heartbeat check", func() {
 		switch {
-		case s.over:
+		case s.over || r.m.life.over:
 		case r.m.s.now.Sub(s.heartbeat) >= heartbeatTimeout:
 			r.m.take(func() { r.finish(s, "no heartbeat") })
 		default:

@@ -41,7 +41,8 @@ type Sim struct {
 	failed  *Violation
 
 	work      *workload
-	store     *storagetest.Mem
+	store     *storagetest.Mem // checkpoints
+	records   *storagetest.Mem // of the job master
 	durable   durability
 	master    *master
 	executors []*executor
@@ -67,6 +68,7 @@ type Result struct {
 	State     job.State
 	Completed int
 	Restarts  int
+	Leaders   int
 	Faults    map[string]int
 	LogHash   uint64
 	Log       []string // its end
@@ -78,29 +80,30 @@ func Run(cfg Config) Result {
 	s.begin()
 	for s.failed == nil && !s.watch.over {
 		if !s.step() {
-			s.violate("I6", "nothing is left to happen, and the job is %s", s.master.sched.State())
+			s.violate("I6", "nothing is left to happen")
 		}
 		if s.count > maxSteps {
 			s.violate("I6", "no end after %d steps", maxSteps)
 		}
 	}
 	return Result{
-		Violation: s.failed, Steps: s.count, Time: s.now.Sub(s.start), State: s.master.sched.State(), Completed: len(s.watch.completed),
-		Restarts: s.master.sched.Restarts(), Faults: s.faults, LogHash: s.log.hash, Log: s.log.tail(),
+		Violation: s.failed, Steps: s.count, Time: s.now.Sub(s.start), State: s.master.state(), Completed: len(s.watch.completed),
+		Restarts: s.watch.leaders.restarts + s.master.sched.Restarts(), Leaders: int(s.watch.leaders.epoch), Faults: s.faults, LogHash: s.log.hash, Log: s.log.tail(),
 	}
 }
 
 func newSim(cfg Config) *Sim {
 	start := time.UnixMilli(1_700_000_000_000).UTC()
 	s := &Sim{
-		cfg: cfg, rng: rand.New(rand.NewPCG(cfg.Seed, 0x51)), start: start, now: start, log: newEventLog(),
-		store: storagetest.NewMem(), links: map[linkKey]*link{}, faults: map[string]int{},
+		cfg: cfg, rng: rand.New(rand.NewPCG(cfg.Seed, 0x51)), start: start, now: start, log: newEventLog(cfg.LogLines),
+		store: storagetest.NewMem(), records: storagetest.NewMem(), links: map[linkKey]*link{}, faults: map[string]int{},
 	}
 	s.work = newWorkload(s.rng, cfg)
 	s.durable = newDurability()
 	s.store.SetFaults(s.storageFault)
+	s.records.SetFaults(s.recordFault)
 	s.outside = newOutside(s)
-	s.master = newMaster(s)
+	s.master = &master{s: s, life: life{over: true}}
 	s.watch = newWatcher()
 	for i := range 2 + s.rng.IntN(3) {
 		s.executors = append(s.executors, newExecutor(s, i))
@@ -119,7 +122,7 @@ func (s *Sim) begin() {
 	for _, x := range s.executors {
 		s.after(s.upTo(200*time.Millisecond), "boot", x.boot)
 	}
-	s.after(0, "submit", s.master.submit)
+	s.after(0, "job master starts", s.lead)
 	s.plant()
 	s.after(s.cfg.FaultsFor, "calm", s.heal)
 }
@@ -131,6 +134,7 @@ func (s *Sim) step() bool {
 	}
 	next := heap.Pop(&s.steps).(*happening)
 	s.now = next.at
+	s.store.SetTime(s.now)
 	s.count++
 	s.log.mix(s.now.Sub(s.start), next.what)
 	next.do()

@@ -25,15 +25,16 @@ func number(name string, def int) int {
 }
 
 // shownLines is how much of the log a failing seed shows.
-const shownLines = 60
+var shownLines = flag.Int("sim.lines", 60, "how many lines of its log a failing seed shows")
 
 // play runs a seed and reports what it violates, with the command that plays it again.
 func play(t *testing.T, cfg Config) Result {
 	t.Helper()
+	cfg.LogLines = *shownLines
 	r := Run(cfg)
 	if r.Violation != nil {
 		t.Errorf("seed %d: %s\nafter %d steps and %s, job %s; replay it with\n\n  go test ./internal/sim -run TestSim_Seeds -sim.seeds=1 -sim.seed=%d\n\nfaults: %+v\n%s",
-			cfg.Seed, r.Violation, r.Steps, r.Time, r.State, cfg.Seed, cfg.Faults, strings.Join(r.Log[max(0, len(r.Log)-shownLines):], "\n"))
+			cfg.Seed, r.Violation, r.Steps, r.Time, r.State, cfg.Seed, cfg.Faults, strings.Join(r.Log[max(0, len(r.Log)-*shownLines):], "\n"))
 	}
 	return r
 }
@@ -74,6 +75,7 @@ func TestSim_Seeds(t *testing.T) {
 	for _, kind := range []string{
 		"request lost", "answer lost", "request repeated", "request overtaken", "storage fails before", "storage fails after", "storage stalls", "metadata stalls", "persist fails",
 		"executor crash", "partition", "task error", "task hang", "link break", "machine crash", "user request", "task finishes before others end",
+		"job master crash", "job master's machine crash", "job master dies in a storage operation", "checkpoint completed by recovery", "orphan swept",
 	} {
 		if sum.Faults[kind] == 0 {
 			t.Errorf("no seed has the fault %q: the simulation does not test it", kind)
@@ -101,7 +103,7 @@ func TestSim_SameSeed_SameLog(t *testing.T) {
 
 // TestSim_EventLog_KeepsTheEnd: what a failing seed shows is the end, in order.
 func TestSim_EventLog_KeepsTheEnd(t *testing.T) {
-	l := newEventLog()
+	l := newEventLog(0)
 	for i := range 3*keptLines + 7 {
 		l.add(0, fmt.Sprint(i))
 	}

@@ -162,8 +162,8 @@ func (p *snapshot) piece(at *int64, pieces [][]byte) (checkpoint.Handle, []int64
 // acknowledge sends the ack. Without an answer it may have been applied, and the file must stay.
 func (p *snapshot) acknowledge(state checkpoint.SubtaskState) {
 	t, verdict := p.t, checkpoint.Verdict(0)
-	t.x.call("ack", func() {
-		t.s.master.acknowledge(t.attempt, p.id(), state, func(v checkpoint.Verdict) { verdict = v })
+	t.x.call("ack", func(m *master) {
+		m.acknowledge(t.epoch, t.attempt, p.id(), state, func(v checkpoint.Verdict) { verdict = v })
 	}, func(err error) {
 		p.end()
 		switch {
@@ -210,9 +210,9 @@ func (t *simTask) read(dir string, h checkpoint.Handle) ([]byte, error) {
 // readItems returns the items of the restored checkpoint.
 func (t *simTask) readItems() ([][]byte, error) {
 	var out [][]byte
-	for _, op := range t.restore.state.Operators {
+	for _, op := range t.restore.State.Operators {
 		for _, part := range op.Items {
-			data, err := t.read(t.restore.dir, part.Handle)
+			data, err := t.read(t.restore.Dir, part.Handle)
 			if err != nil {
 				return nil, err
 			}

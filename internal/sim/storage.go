@@ -10,6 +10,9 @@ import (
 	"github.com/weirstream/weir/internal/storage/storagetest"
 )
 
+// changes are the operations on one file that change it.
+var changes = map[storagetest.Kind]bool{storagetest.WriteFile: true, storagetest.Commit: true, storagetest.Remove: true}
+
 var errDisk = errors.New("disk trouble")
 
 // durability is what the simulation knows of the storage beside the storage itself.
@@ -17,6 +20,7 @@ type durability struct {
 	unsynced map[string]bool // files that are there and would not survive a crash of the machine
 	version  int             // grows with every operation that may have changed something
 	quiet    bool            // reads of the invariants are no operations
+	actor    *master         // whose operation runs; nil: an executor's
 }
 
 func newDurability() durability { return durability{unsynced: map[string]bool{}} }
@@ -27,19 +31,41 @@ func (s *Sim) storageFault(op storagetest.Op) storagetest.Fault {
 		return storagetest.Fault{}
 	}
 	s.durable.version++
-	switch op.Kind {
-	case storagetest.WriteFile, storagetest.Commit, storagetest.Remove:
+	if changes[op.Kind] {
 		delete(s.durable.unsynced, op.Path)
 	}
+	f := s.operationFault()
+	if f.Unsynced && changes[op.Kind] {
+		s.durable.unsynced[op.Path] = true
+	}
+	return f
+}
+
+// recordFault decides the fate of an operation on the records of the job master.
+func (s *Sim) recordFault(storagetest.Op) storagetest.Fault {
+	if s.durable.quiet {
+		return storagetest.Fault{}
+	}
+	return s.operationFault()
+}
+
+// operationFault is what can happen to any operation. The process of the job master may die before or behind it, and does nothing after.
+func (s *Sim) operationFault() storagetest.Fault {
+	after := func(err error) storagetest.Fault { return storagetest.Fault{After: err, Unsynced: s.rng.IntN(2) == 0} }
+	m := s.durable.actor
 	switch {
+	case m != nil && m.life.dying:
+		return storagetest.Fault{Before: errDied}
+	case m != nil && s.fault("job master dies in a storage operation", s.cfg.Faults.MasterDies):
+		m.life.dying = true
+		if s.rng.IntN(2) == 0 {
+			return storagetest.Fault{Before: errDied}
+		}
+		return after(errDied)
 	case s.fault("storage fails before", s.cfg.Faults.StorageBefore):
 		return storagetest.Fault{Before: errDisk}
 	case s.fault("storage fails after", s.cfg.Faults.StorageAfter):
-		f := storagetest.Fault{After: errDisk, Unsynced: s.rng.IntN(2) == 0}
-		if f.Unsynced {
-			s.durable.unsynced[op.Path] = true
-		}
-		return f
+		return after(errDisk)
 	}
 	return storagetest.Fault{}
 }
@@ -59,6 +85,16 @@ func (s *Sim) machineCrash() {
 	s.store.Crash()
 	s.durable.version++
 	clear(s.durable.unsynced)
+}
+
+// masterMachineCrash is a crash of the machine that runs the job master and has its records.
+func (s *Sim) masterMachineCrash() {
+	s.note("FAULT the machine of the job master crashes")
+	s.records.Crash()
+	s.master.crash("its machine has crashed")
+	if s.rng.IntN(2) == 0 {
+		s.machineCrash()
+	}
 }
 
 // quietly reads the storage without faults.

@@ -9,6 +9,7 @@ import (
 	"github.com/weirstream/weir/internal/checkpoint"
 	"github.com/weirstream/weir/internal/coordinator"
 	"github.com/weirstream/weir/internal/element"
+	"github.com/weirstream/weir/internal/gateway"
 	"github.com/weirstream/weir/internal/job"
 	"github.com/weirstream/weir/internal/task"
 )
@@ -20,9 +21,11 @@ const credits = 4
 type simTask struct {
 	s         *Sim
 	x         *executor
+	epoch     job.LeaderEpoch // of the job master that deployed it
 	attempt   job.AttemptID
 	vertex    int
-	restore   *restored
+	restore   *gateway.TaskRestore
+	fresh     []int // splits of a source that starts without a checkpoint
 	core      *task.Core
 	op        operator
 	state     job.TaskState
@@ -44,28 +47,25 @@ type simTask struct {
 	watched   watchedTask
 }
 
-// restored is what a task starts from.
-type restored struct {
-	id    checkpoint.ID
-	dir   string
-	state checkpoint.Restore
-}
-
-func newTask(x *executor, d deployment) *simTask {
+func newTask(x *executor, epoch job.LeaderEpoch, d gateway.TaskDeployment) *simTask {
 	s := x.s
-	t := &simTask{s: s, x: x, attempt: d.attempt, restore: d.restore, state: job.TaskInitializing, vertex: s.work.index(d.attempt.Task.Vertex)}
-	for _, e := range s.work.graph.Inputs(d.attempt.Task.Vertex) {
-		for _, from := range s.peers(e, e.From, d.attempt) {
-			l := s.link(e.ID, from, d.attempt)
+	t := &simTask{
+		s: s, x: x, epoch: epoch, attempt: d.Attempt, restore: d.Restore, fresh: d.Splits, state: job.TaskInitializing,
+		vertex: s.work.index(d.Attempt.Task.Vertex),
+	}
+	s.watch.deployed(t)
+	for _, e := range s.work.graph.Inputs(d.Attempt.Task.Vertex) {
+		for _, from := range s.peers(e, e.From, d.Attempt) {
+			l := s.link(e.ID, from, d.Attempt)
 			l.receiver = t
 			l.channel = len(t.inputs)
 			t.inputs = append(t.inputs, l)
 		}
 	}
-	for _, e := range s.work.graph.Outputs(d.attempt.Task.Vertex) {
+	for _, e := range s.work.graph.Outputs(d.Attempt.Task.Vertex) {
 		o := &output{t: t, partitioning: e.Partitioning}
-		for _, to := range s.peers(e, e.To, d.attempt) {
-			l := s.link(e.ID, d.attempt, to)
+		for _, to := range s.peers(e, e.To, d.Attempt) {
+			l := s.link(e.ID, d.Attempt, to)
 			l.sender = t
 			o.links = append(o.links, l)
 		}
@@ -73,8 +73,8 @@ func newTask(x *executor, d deployment) *simTask {
 	}
 	t.blocked = make([]bool, len(t.inputs))
 	id, ended := checkpoint.ID(0), false
-	if r := d.restore; r != nil {
-		id, ended = r.id, r.state.Ended
+	if r := d.Restore; r != nil {
+		id, ended = r.Checkpoint, r.State.Ended
 	}
 	t.core = task.NewCore(len(t.inputs), id, ended)
 	t.watched = newWatchedTask(t, id)
@@ -220,7 +220,7 @@ func (t *simTask) execute(eff task.Effect) error {
 
 func (t *simTask) decline(id checkpoint.ID, reason checkpoint.Reason) {
 	a := t.attempt
-	t.x.call("decline", func() { t.s.master.decline(a, id, reason) }, func(error) {})
+	t.x.call("decline", func(m *master) { m.decline(t.epoch, a, id, reason) }, func(error) {})
 }
 
 func (t *simTask) endInput(flush bool) error {

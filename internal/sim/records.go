@@ -1,0 +1,134 @@
+package sim
+
+import (
+	"context"
+	"slices"
+
+	"github.com/weirstream/weir/internal/checkpoint"
+	"github.com/weirstream/weir/internal/coordinator"
+	"github.com/weirstream/weir/internal/ha"
+	"github.com/weirstream/weir/internal/job"
+	"github.com/weirstream/weir/internal/scheduler"
+	"github.com/weirstream/weir/internal/storage"
+)
+
+// records is what a job master knows of the job's records, and of what earlier ones have left.
+type records struct {
+	store      *ha.Store
+	job        ha.Job
+	known      ha.Progress // when this job master began
+	ledger     ha.Ledger
+	held       []coordinator.InitLocation // of checkpoints whose ids are not reserved
+	recovering bool                       // the checkpoints are not known yet
+	older      []checkpoint.ID            // completed before the one that was restored, and kept until newer ones take their place
+}
+
+// state is that of the job, as people see it.
+func (m *master) state() job.State {
+	if e := m.records.ledger.End(); e != nil {
+		return e.State
+	}
+	return m.sched.State()
+}
+
+// reserved reports that the id of a checkpoint is reserved. If not it is held until it is.
+func (m *master) reserved(e coordinator.InitLocation) bool {
+	r := &m.records
+	r.ledger.Draw(e.ID)
+	if r.ledger.Reserved(e.ID) {
+		return true
+	}
+	r.held = append(r.held, e)
+	m.s.faults["id is waited for"]++
+	return false
+}
+
+// record writes what is due, and lets go what has waited for it.
+func (m *master) record() {
+	r := &m.records
+	r.held = slices.DeleteFunc(r.held, func(e coordinator.InitLocation) bool {
+		reserved := r.ledger.Reserved(e.ID)
+		if reserved {
+			m.initLocation(e)
+		}
+		return reserved
+	})
+	w, due := r.ledger.Due()
+	if !due {
+		return
+	}
+	m.retry("write a record", func(ctx context.Context) error {
+		if w.End != nil {
+			return r.store.SetEnd(ctx, simJob, *w.End)
+		}
+		return r.store.SetProgress(ctx, simJob, w.Progress)
+	}, func() {
+		r.ledger.Written(w)
+		if w.End != nil {
+			m.s.watch.ends(m.s, *w.End)
+			m.feed(coordinator.Closed{DeleteAll: w.End.DeleteAll})
+			m.cleanUp()
+		}
+	})
+}
+
+// setEnd has the end of the job recorded, before anything follows from it.
+func (m *master) setEnd(e scheduler.JobStatusChanged) {
+	m.records.ledger.SetEnd(ha.End{
+		State: e.To, Failure: e.Failure.String(), At: m.s.now, Restarts: m.sched.Restarts(),
+		DeleteAll: m.records.job.Options.Checkpoint.DeletedAfter(e.To),
+	})
+}
+
+// cleanUp deletes what the job leaves behind, when every storage call has been answered.
+func (m *master) cleanUp() {
+	m.s.after(m.s.storageDelay(), "clean up", func() {
+		switch {
+		case m.life.over:
+		case m.open > 0 || !m.coord.Settled():
+			m.cleanUp()
+		default:
+			m.retry("clean up", m.sweepJobDir, func() { m.s.watch.cleaned(m.s) })
+		}
+	})
+}
+
+func (m *master) sweepJobDir(ctx context.Context) error {
+	s, end := m.s, m.records.ledger.End()
+	files, err := s.filesOf(ctx, checkpoint.JobDir(simJob))
+	if err != nil {
+		return err
+	}
+	for _, id := range checkpoint.Leftovers(simJob, files, !end.DeleteAll) {
+		if err := storage.DiscardCheckpoint(ctx, s.store, checkpoint.Dir(simJob, id)); err != nil {
+			return err
+		}
+	}
+	clean := *end
+	clean.Clean = true
+	return m.records.store.SetEnd(ctx, simJob, clean)
+}
+
+func (m *master) discardBeside(id checkpoint.ID) {
+	m.storage("discard a checkpoint of an earlier job master", 0, func(ctx context.Context) coordinator.Event {
+		if err := storage.DiscardCheckpoint(ctx, m.s.store, checkpoint.Dir(simJob, id)); err != nil {
+			m.s.note("checkpoint %d stays: %v", id, err)
+		}
+		return nil
+	})
+}
+
+// publish makes the metadata in dir durable.
+func (m *master) publish(ctx context.Context, dir string, data []byte) error {
+	return storage.Publish(ctx, m.s.store, dir+"/"+checkpoint.MetadataFile, data)
+}
+
+// filesOf lists the files below a directory.
+func (s *Sim) filesOf(ctx context.Context, dir string) ([]string, error) {
+	infos, err := s.store.List(ctx, dir)
+	var out []string
+	for _, i := range infos {
+		out = append(out, i.Path)
+	}
+	return out, err
+}

@@ -1,0 +1,92 @@
+package sim
+
+import (
+	"context"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weirstream/weir/internal/checkpoint"
+	"github.com/weirstream/weir/internal/coordinator"
+	"github.com/weirstream/weir/internal/job"
+)
+
+// sweepFacts looks at the storage as a sweep does.
+func (s *Sim) sweepFacts(ctx context.Context, safeAge time.Duration) (checkpoint.SweepFacts, error) {
+	facts := checkpoint.SweepFacts{SafeAge: safeAge, Metadata: map[string]*checkpoint.Metadata{}}
+	infos, err := s.store.List(ctx, "")
+	if err != nil {
+		return facts, err
+	}
+	for _, info := range infos {
+		facts.Items = append(facts.Items, checkpoint.StoredItem{Path: info.Path, Kind: checkpoint.StoredFile, Age: s.now.Sub(info.ModTime)})
+	}
+	for _, info := range infos {
+		dir, name := path.Split(info.Path)
+		if name != checkpoint.MetadataFile {
+			continue
+		}
+		data, err := s.store.ReadFile(ctx, info.Path, checkpoint.MaxMetadataBytes)
+		if err != nil {
+			return facts, err
+		}
+		md, err := checkpoint.DecodeMetadata(data)
+		if err != nil {
+			return facts, err
+		}
+		facts.Metadata[strings.TrimSuffix(dir, "/")] = md
+	}
+	return facts, nil
+}
+
+// sweep deletes what no checkpoint refers to while the job runs, in steps between which anything may happen. It is far less patient than a real one.
+func (m *master) sweep() {
+	if m.life.over {
+		return
+	}
+	live := m.liveCheckpoints()
+	var orphans []string
+	m.beside("sweep", 0, func(ctx context.Context) {
+		if facts, err := m.s.sweepFacts(ctx, m.s.upTo(2*time.Second)); err == nil {
+			facts.Live = live
+			orphans = checkpoint.Orphans(facts)
+		}
+	}, func() {
+		for _, name := range orphans {
+			m.beside("sweep "+name, 0, func(ctx context.Context) {
+				if m.s.store.Remove(ctx, name) == nil {
+					m.s.faults["orphan swept"]++
+				}
+			}, func() {})
+		}
+	})
+}
+
+func (m *master) liveCheckpoints() map[job.ID]checkpoint.ID {
+	return map[job.ID]checkpoint.ID{simJob: coordinator.LowestPending(m.coord.History())}
+}
+
+// checkLeft is I4: when a job is over and a sweep has been there, every file is referred to, and nothing is there that was to be deleted.
+func (s *Sim) checkLeft() {
+	s.quietly(func() {
+		facts, err := s.sweepFacts(context.Background(), 0)
+		if err != nil {
+			s.violate("I4", "the job is over, and %v", err)
+			return
+		}
+		orphans := checkpoint.Orphans(facts)
+		for _, item := range facts.Items {
+			dir, name := path.Split(item.Path)
+			dir = strings.TrimSuffix(dir, "/")
+			md := facts.Metadata[dir]
+			_, _, own := checkpoint.ParseDir(dir)
+			switch {
+			case own && md != nil && s.watch.leaders.end.DeleteAll:
+				s.violate("I4", "the job is over, its checkpoints were to be deleted, and %s is there", item.Path)
+			case name != checkpoint.MetadataFile && !slices.Contains(orphans, item.Path) && (md == nil || !slices.Contains(md.Files(), name)):
+				s.violate("I4", "the job is over, and nothing refers to %s", item.Path)
+			}
+		}
+	})
+}
