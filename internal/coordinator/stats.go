@@ -21,15 +21,12 @@ const (
 
 // Stats describe one checkpoint. They are updated before a caller hears of its end.
 type Stats struct {
+	Times
 	ID        checkpoint.ID
 	Kind      checkpoint.Kind
 	State     State
 	Final     bool
 	Periodic  bool
-	Triggered time.Time
-	Sent      time.Duration // from trigger until the barriers were sent, when its directory was ready; 0 before
-	Duration  time.Duration // from trigger to the end; 0 before
-	Notified  time.Duration // from trigger until the last task had confirmed the completion; 0 before, and when nobody is told
 	Bytes     int64
 	Dir       string
 	Tasks     int
@@ -38,6 +35,14 @@ type Stats struct {
 	Reason    checkpoint.Reason // of an aborted one
 	Failure   string
 	Discarded bool // its files are deleted
+}
+
+// Times are the steps of a checkpoint.
+type Times struct {
+	Triggered time.Time
+	Sent      time.Duration // from trigger until the barriers were sent, when its directory was ready; 0 before
+	Duration  time.Duration // from trigger to the end; 0 before
+	Notified  time.Duration // from trigger until the last task had confirmed the completion; 0 before, and when nobody is told
 }
 
 // SubtaskStats describe the part of one task.
@@ -152,7 +157,7 @@ func newHistory(limit int) history {
 func (h *history) begin(p *pending, tasks []job.TaskID, now time.Time) *record {
 	s := &record{Stats: Stats{
 		ID: p.id, Kind: p.request.kind, State: StatePending, Final: p.final(), Periodic: p.request.origin == periodic,
-		Triggered: now, Tasks: len(tasks), Subtasks: make([]SubtaskStats, len(tasks)),
+		Times: Times{Triggered: now}, Tasks: len(tasks), Subtasks: make([]SubtaskStats, len(tasks)),
 	}}
 	for i, t := range tasks {
 		s.Subtasks[i].Task = t

@@ -304,7 +304,7 @@ func (l *jobLoop) withRecovered(history []coordinator.Stats) []coordinator.Stats
 		}
 		n := len(l.graph.Tasks())
 		out = append(out, coordinator.Stats{
-			ID: c.Metadata.ID, Kind: c.Metadata.Kind, State: coordinator.StateCompleted, Triggered: c.Metadata.Timestamp, Dir: c.Dir, Tasks: n, Acked: n,
+			ID: c.Metadata.ID, Kind: c.Metadata.Kind, State: coordinator.StateCompleted, Times: coordinator.Times{Triggered: c.Metadata.Timestamp}, Dir: c.Dir, Tasks: n, Acked: n,
 		})
 	}
 	out = append(out, history...)
