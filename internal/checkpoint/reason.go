@@ -44,4 +44,5 @@ const (
 	TooManyRequests    Reason = "TOO_MANY_REQUESTS"
 	AckTooLarge        Reason = "ACK_TOO_LARGE"
 	SavepointDirNeeded Reason = "SAVEPOINT_DIR_NEEDED"
+	JobStopping        Reason = "JOB_STOPPING"
 )

@@ -122,6 +122,8 @@ type Metadata struct {
 type Completed struct {
 	Dir      string // the directory that holds _metadata, as a storage path
 	Metadata *Metadata
+	// Stopped: the job was stopped with it. Tasks that are restored from it commit what it promised and finish.
+	Stopped bool
 	// Claimed: the job that was started from it owns it, and deletes it when newer ones have taken its place.
 	Claimed bool
 }

@@ -2,7 +2,6 @@ package coordinator
 
 import (
 	"slices"
-	"time"
 
 	"github.com/weirstream/weir/internal/checkpoint"
 )
@@ -12,7 +11,7 @@ func (c *Core) finalize(p *pending) {
 	p.phase = finalizing
 	p.stats.State = StateFinalizing
 	p.meta = c.metadata(p)
-	c.emit(WriteMetadata{ID: p.id, Dir: p.dir, Metadata: p.meta})
+	c.emit(WriteMetadata{ID: p.id, Dir: p.dir, Metadata: p.meta, Stops: p.request.stop.EndsTasks()})
 }
 
 // metadataWritten decides a FINALIZING checkpoint. It also counts when the tasks have stopped meanwhile: it is durable and newer than
@@ -26,7 +25,7 @@ func (c *Core) metadataWritten(ev MetadataWritten) {
 		c.abort(p, failure{
 			reason: checkpoint.FinalizeFailure, message: "write the checkpoint metadata: " + ev.Err, uncertain: ev.Outcome != NotWritten && !p.outdated,
 		})
-	case p.outdated && !p.savepoint():
+	case p.outdated && p.commits():
 		c.abort(p, failure{reason: checkpoint.Suspended, message: "the tasks were restored from an older checkpoint before this one was durable"})
 	case c.doomed && !p.savepoint():
 		c.abort(p, failure{reason: checkpoint.Shutdown, message: "the job has ended"})
@@ -41,32 +40,41 @@ func (c *Core) complete(p *pending) {
 	c.failures.inARow = 0
 	c.store.lastDone = c.now
 	duration := c.stats.end(p.stats, StateCompleted, c.now)
-	c.emit(Completed{ID: p.id, Kind: p.request.kind, Final: p.afterEnd && !p.savepoint(), Duration: duration, Bytes: p.stats.Bytes})
+	c.emit(Completed{
+		ID: p.id, Kind: p.request.kind, Final: p.afterEnd && !p.savepoint(), Stop: p.request.stop, Duration: duration, Bytes: p.stats.Bytes,
+	})
 	if p.request.origin == user {
 		c.emit(Reply{Request: p.request.id, ID: p.id, Dir: p.dir, Duration: duration})
+	}
+	if p.stops() {
+		c.stopped(p)
+		return
 	}
 	if p.savepoint() {
 		return // it is the user's: not restored from by itself, subsumes nothing, commits nothing
 	}
 	c.calm()
 	subsumed := c.store.add(&checkpoint.Completed{Dir: p.dir, Metadata: p.meta}, c.cfg.Options.Retained)
-	for _, old := range slices.Clone(c.pending) {
-		if old.id < p.id && old.phase != finalizing && !old.savepoint() {
-			c.abort(old, failure{reason: checkpoint.Subsumed, message: "a newer checkpoint completed"})
-		}
-	}
+	c.subsume(p.id)
 	if c.exec != nil {
 		c.notifyComplete(p.id)
 		if p.afterEnd && p.exec == c.exec {
-			c.exec.final.done, c.exec.final.retryAt = true, time.Time{}
-			c.noAlarm()
-			c.refuseAll(checkpoint.NotAllRunning, finishing)
+			c.finishing("the job has taken its final checkpoint and is finishing")
 		}
 	}
 	for _, old := range subsumed {
 		c.discard(old.Metadata.ID, old.Dir)
 	}
 	c.subsumeDoubts(p.id)
+}
+
+// subsume aborts what is pending and older than a completed checkpoint.
+func (c *Core) subsume(id checkpoint.ID) {
+	for _, old := range slices.Clone(c.pending) {
+		if old.id < id && old.phase != finalizing && !old.savepoint() {
+			c.abort(old, failure{reason: checkpoint.Subsumed, message: "a newer checkpoint completed"})
+		}
+	}
 }
 
 // cleaning is the storage work that nobody waits for.

@@ -115,6 +115,8 @@ func (c *Core) handle(ev Event) {
 		c.notifyConfirmed(ev)
 	case Restored:
 		c.stats.restored(ev, c.now)
+	case AbortConfirmed:
+		c.abortConfirmed(ev)
 	case Closed:
 		c.close(ev)
 	default:
@@ -156,6 +158,7 @@ func (c *Core) Deadline() (time.Time, bool) {
 		earlier(e.timer)
 		earlier(e.final.retryAt)
 		earlier(e.notify.retryAt)
+		earlier(e.resume.retryAt)
 	}
 	return next, !next.IsZero()
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weirstream/weir/internal/checkpoint"
+	"github.com/weirstream/weir/internal/job"
 )
 
 // origin is who wants a checkpoint.
@@ -23,6 +24,7 @@ type request struct {
 	id        RequestID // of user requests
 	kind      checkpoint.Kind
 	directory string
+	stop      job.StopMode
 }
 
 // rank orders the queue: savepoints, then checkpoints that somebody waits for, then the final one, then the periodic one.
@@ -98,11 +100,12 @@ func (c *Core) next() (request, bool) {
 }
 
 // mustWait reports whether a request has to wait for something to end: the trigger phase of another, deletions that are slower than
-// checkpoints, or, unless it is forced, other checkpoints. Nothing starts beside the final one, after which the tasks finish.
+// checkpoints, or, unless it is forced, other checkpoints. Nothing starts beside the final one, after which the tasks finish, nor beside one that
+// stops the job.
 func (c *Core) mustWait(r request) bool {
 	n, limit := len(c.pending), c.cfg.Options.MaxConcurrent
 	for _, p := range c.pending {
-		if p.phase == locating || p.final() {
+		if p.phase == locating || p.final() || p.stops() {
 			return true
 		}
 	}
@@ -132,7 +135,7 @@ func (c *Core) firePeriodic() {
 func (c *Core) triggerRequested(ev TriggerRequested) {
 	r := request{origin: user, id: ev.Request, kind: checkpoint.Checkpoint}
 	if ev.Kind == checkpoint.Savepoint {
-		r.kind, r.directory = checkpoint.Savepoint, ev.Directory
+		r.kind, r.directory, r.stop = checkpoint.Savepoint, ev.Directory, ev.Stop
 	}
 	switch {
 	case c.closed:
@@ -142,13 +145,18 @@ func (c *Core) triggerRequested(ev TriggerRequested) {
 	case c.exec == nil:
 		c.refuse(r, checkpoint.NotAllRunning, "not all tasks of the job are running; try again when the job is RUNNING")
 	case c.exec.final.done:
-		c.refuse(r, checkpoint.NotAllRunning, finishing)
+		c.refuse(r, checkpoint.NotAllRunning, c.exec.final.why)
+	case r.stop != job.StopNone && c.stopping():
+		c.refuse(r, checkpoint.JobStopping, "the job is being stopped already; wait for the end of that")
 	default:
 		c.submit(r)
 	}
 }
 
-const finishing = "the job has taken its final checkpoint and is finishing"
+// stopping reports whether a savepoint that stops the job waits or is pending.
+func (c *Core) stopping() bool {
+	return slices.ContainsFunc(c.queue, func(r request) bool { return r.stop != job.StopNone }) || slices.ContainsFunc(c.pending, (*pending).stops)
+}
 
 // refuse answers a request that never became a checkpoint.
 func (c *Core) refuse(r request, reason checkpoint.Reason, message string) {
@@ -171,8 +179,18 @@ const finalRetryDelay = 100 * time.Millisecond
 // final is the checkpoint after the end of input. It is wanted until one completes, which allows the tasks to finish.
 type final struct {
 	wanted  bool
-	done    bool
+	done    bool      // nothing is triggered any more
+	why     string    // when done
 	retryAt time.Time // zero: queued, pending, done or not wanted
+}
+
+// finishing ends triggering: the tasks finish, or are canceled, with a checkpoint that has completed.
+func (c *Core) finishing(why string) {
+	f := &c.exec.final
+	f.done, f.why, f.retryAt = true, why, time.Time{}
+	c.exec.timer = time.Time{}
+	c.noAlarm()
+	c.refuseAll(checkpoint.NotAllRunning, why)
 }
 
 // endOfDataReached asks for the final checkpoint. It waits behind a pending one, and nothing periodic comes any more.
@@ -181,7 +199,7 @@ func (c *Core) endOfDataReached() {
 		c.stale++
 		return
 	}
-	if c.exec.final.wanted {
+	if c.exec.final.wanted || c.exec.final.done {
 		return
 	}
 	c.exec.final.wanted = true

@@ -28,6 +28,7 @@ type SendTrigger struct {
 	Attempts  []job.AttemptID
 	Final     bool
 	Kind      checkpoint.Kind
+	Stop      job.StopMode // what it means to the tasks: StopSuspend, StopDrain or none
 }
 
 // AckReply answers an Ack after it was applied.
@@ -41,6 +42,8 @@ type WriteMetadata struct {
 	ID       checkpoint.ID
 	Dir      string
 	Metadata *checkpoint.Metadata
+	// Stops: the tasks finish with it. Before the answer is Written the next leader must be sure to find it too, and to restore from nothing else.
+	Stops bool
 }
 
 // SendNotifyComplete: tell these attempts that ID is durable.
@@ -77,6 +80,7 @@ type Completed struct {
 	ID       checkpoint.ID
 	Kind     checkpoint.Kind
 	Final    bool
+	Stop     job.StopMode
 	Duration time.Duration
 	Bytes    int64
 }
@@ -94,8 +98,11 @@ type Degraded struct{ Message string }
 // Recovered: a checkpoint has completed after Degraded.
 type Recovered struct{ After time.Duration }
 
-// FailJob: more checkpoints have failed in a row than the job tolerates.
+// FailJob: more checkpoints have failed in a row than the job tolerates, or its tasks were drained for a savepoint that did not complete.
 type FailJob struct{ Failure job.Failure }
+
+// CancelJob: the savepoint has completed with which the job was to be canceled.
+type CancelJob struct{}
 
 func (InitLocation) effect()       {}
 func (SendTrigger) effect()        {}
@@ -110,3 +117,4 @@ func (Aborted) effect()            {}
 func (Degraded) effect()           {}
 func (Recovered) effect()          {}
 func (FailJob) effect()            {}
+func (CancelJob) effect()          {}

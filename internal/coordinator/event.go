@@ -41,7 +41,8 @@ type Tick struct{}
 type TriggerRequested struct {
 	Request   RequestID
 	Kind      checkpoint.Kind
-	Directory string // of a savepoint
+	Directory string       // of a savepoint
+	Stop      job.StopMode // the job ends with the savepoint
 }
 
 // EndOfDataReached: all tasks have reached their end of input; the final checkpoint may be triggered. TasksStopped forgets it.
@@ -126,6 +127,12 @@ type Restored struct {
 	Dir  string
 }
 
+// AbortConfirmed: a task has been told that ID will not complete.
+type AbortConfirmed struct {
+	Attempt job.AttemptID
+	ID      checkpoint.ID
+}
+
 // Closed: the job is terminal; DeleteAll says whether its retained checkpoints go with it. The loop goes on with answers until the core is
 // Settled and nothing is Deleting.
 type Closed struct{ DeleteAll bool }
@@ -145,6 +152,7 @@ func (MetadataWritten) event()  {}
 func (Discarded) event()        {}
 func (NotifyConfirmed) event()  {}
 func (Restored) event()         {}
+func (AbortConfirmed) event()   {}
 func (Closed) event()           {}
 
 // Config are the rules of one job's checkpoints.

@@ -30,7 +30,7 @@ var reasons = map[checkpoint.Reason]bool{
 	checkpoint.NotAllRunning: false, checkpoint.Suspended: false, checkpoint.Shutdown: false,
 	checkpoint.Expired: true, checkpoint.Declined: true, checkpoint.AsyncException: true, checkpoint.IOException: true, checkpoint.FinalizeFailure: true, checkpoint.AckTooLarge: true,
 	checkpoint.TaskNotReady: false, checkpoint.TaskFailure: false, checkpoint.TriggerFailure: false, checkpoint.Subsumed: false, checkpoint.BarrierCanceled: false,
-	checkpoint.TooManyRequests: false, checkpoint.SavepointDirNeeded: false,
+	checkpoint.TooManyRequests: false, checkpoint.SavepointDirNeeded: false, checkpoint.JobStopping: false,
 }
 
 // Counted reports whether a checkpoint that was aborted for this reason counts towards the failures that a job tolerates in a row.
@@ -54,7 +54,7 @@ func (c *Core) abort(p *pending, f failure) {
 
 	c.emit(Aborted{ID: p.id, Reason: f.reason, Message: f.message})
 	if running && p.phase != locating {
-		c.emit(SendNotifyAborted{ID: p.id, LatestCompleted: c.store.latestID(), Attempts: p.exec.runningSet()})
+		c.notifyAborted(p)
 	}
 	switch {
 	case p.phase == locating:
@@ -70,7 +70,9 @@ func (c *Core) abort(p *pending, f failure) {
 	if running && p.final() && !c.exec.final.done {
 		c.exec.final.retryAt = c.now.Add(finalRetryDelay)
 	}
-	if running {
+	if running && p.request.stop == job.StopDrain && p.phase != locating {
+		c.notDrained(p, f)
+	} else if running {
 		c.count(p, f)
 	}
 }
@@ -90,9 +92,9 @@ func (c *Core) forget(p *pending) {
 
 // count adds a failure and fails the job when there are more in a row than it tolerates. Only the execution that runs is judged, so a
 // late failure of an earlier one never hurts it; nor does one that was triggered before the latest that completed. A savepoint that a task declined counts; one that expired or could not be written does
-// not: the job itself is well.
+// not: the job itself is well. One that was to stop the job never counts: then it goes on as if nobody had asked.
 func (c *Core) count(p *pending, f failure) {
-	if !Counted(f.reason) || (p.savepoint() && !f.byTask) || p.id < c.store.latestID() {
+	if !Counted(f.reason) || (p.savepoint() && !f.byTask) || p.stops() || p.id < c.store.latestID() {
 		return
 	}
 	c.failures.inARow++

@@ -19,8 +19,9 @@ func (c *Core) taskFinished(ev TaskFinished) {
 	}
 	e := c.exec
 	heads := c.plan.finish(e, slot)
-	c.notNotified(slot)
+	c.completionKnown(slot)
 	c.setBacklog(slot, false)
+	e.resume.confirm(slot)
 	for _, p := range append([]*pending(nil), c.pending...) {
 		if p.exec != e || p.phase == finalizing {
 			continue
@@ -64,7 +65,11 @@ func (c *Core) sendTrigger(p *pending, attempts []job.AttemptID) {
 	if len(attempts) == 0 {
 		return
 	}
-	c.emit(SendTrigger{ID: p.id, Dir: p.dir, Timestamp: p.timestamp, Attempts: attempts, Final: p.final(), Kind: p.request.kind})
+	e := SendTrigger{ID: p.id, Dir: p.dir, Timestamp: p.timestamp, Attempts: attempts, Final: p.final(), Kind: p.request.kind}
+	if p.request.stop.EndsTasks() {
+		e.Stop = p.request.stop
+	}
+	c.emit(e)
 }
 
 func (c *Core) finalizeIfComplete(p *pending) {

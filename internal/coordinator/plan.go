@@ -72,7 +72,8 @@ type execution struct {
 
 	timer  time.Time // next periodic trigger; zero: none
 	final  final
-	notify notifier
+	notify notifier // of completion
+	resume notifier // that what was to stop the job will not complete
 
 	backlog backlog
 }

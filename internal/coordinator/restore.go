@@ -16,10 +16,14 @@ type store struct {
 	borrowed *checkpoint.Completed
 	retained []*checkpoint.Completed // our own, ascending by id
 	doubts   []*doubt                // aborted ones that may be durable, ascending by id
+	stop     *checkpoint.Completed   // the savepoint that has stopped the job; nil: none. What it promised is being committed, so nothing else is restored
 	lastDone time.Time               // of anything, savepoints included; min pause runs from here
 }
 
 func newStore(id job.ID, restored *checkpoint.Completed) store {
+	if restored.Stopped {
+		return store{stop: restored}
+	}
 	if restored.Metadata.Job == id && restored.Metadata.Kind == checkpoint.Checkpoint {
 		return store{retained: []*checkpoint.Completed{restored}}
 	}
@@ -59,6 +63,9 @@ func (s *store) takeClaimed() []*checkpoint.Completed {
 }
 
 func (s *store) latest() *checkpoint.Completed {
+	if s.stop != nil {
+		return s.stop
+	}
 	if n := len(s.retained); n > 0 {
 		return s.retained[n-1]
 	}
@@ -72,8 +79,8 @@ func (s *store) latestID() checkpoint.ID {
 	return 0
 }
 
-// Latest is the checkpoint that a restore uses: the newest completed one, before the first the one that the job was started from, nil
-// for none. It is an answer only while Settled.
+// Latest is the checkpoint that a restore uses: the savepoint that has stopped the job; else the newest completed one; before the first the one
+// that the job was started from; nil for none. It is an answer only while Settled.
 func (c *Core) Latest() *checkpoint.Completed { return c.store.latest() }
 
 // Retained lists the job's own completed checkpoints that are kept, newest last.

@@ -26,6 +26,10 @@ func (c *Core) tasksRunning(ev TasksRunning) {
 		c.stale++
 	}
 	c.exec = exec
+	if c.store.stop != nil {
+		c.finishing(stoppedWhy)
+		return
+	}
 	c.failures.alarm.expect(c.now)
 	if pause, interval := c.cfg.Options.MinPause, c.interval(); interval > 0 {
 		spread := time.Duration(ev.Random * float64(interval-pause))

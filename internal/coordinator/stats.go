@@ -26,7 +26,7 @@ type Stats struct {
 	Kind      checkpoint.Kind
 	State     State
 	Final     bool
-	Periodic  bool
+	Stop      job.StopMode // the job ends with it
 	Bytes     int64
 	Dir       string
 	Tasks     int
@@ -156,7 +156,7 @@ func newHistory(limit int) history {
 
 func (h *history) begin(p *pending, tasks []job.TaskID, now time.Time) *record {
 	s := &record{Stats: Stats{
-		ID: p.id, Kind: p.request.kind, State: StatePending, Final: p.final(), Periodic: p.request.origin == periodic,
+		ID: p.id, Kind: p.request.kind, State: StatePending, Final: p.final(), Stop: p.request.stop,
 		Times: Times{Triggered: now}, Tasks: len(tasks), Subtasks: make([]SubtaskStats, len(tasks)),
 	}}
 	for i, t := range tasks {

@@ -86,6 +86,11 @@ func (e Restored) String() string {
 }
 
 // String is one line.
+func (e AbortConfirmed) String() string {
+	return fmt.Sprintf("AbortConfirmed %d %s", e.ID, e.Attempt)
+}
+
+// String is one line.
 func (e Closed) String() string { return fmt.Sprintf("Closed delete=%t", e.DeleteAll) }
 
 // String is one line.
@@ -99,7 +104,7 @@ func (e SendTrigger) String() string {
 	if e.Final {
 		s += " final"
 	}
-	return s
+	return s + stopping(" ", e.Stop)
 }
 
 // String is one line.
@@ -111,7 +116,11 @@ func (e WriteMetadata) String() string {
 	for _, v := range e.Metadata.Vertices {
 		subtasks += len(v.Subtasks)
 	}
-	return fmt.Sprintf("WriteMetadata %d dir=%s vertices=%d subtasks=%d", e.ID, e.Dir, len(e.Metadata.Vertices), subtasks)
+	s := fmt.Sprintf("WriteMetadata %d dir=%s vertices=%d subtasks=%d", e.ID, e.Dir, len(e.Metadata.Vertices), subtasks)
+	if e.Stops {
+		s += " stops"
+	}
+	return s
 }
 
 // String is one line.
@@ -145,7 +154,7 @@ func (e Completed) String() string {
 	if e.Final {
 		s += ", the final one"
 	}
-	return s
+	return s + stopping(", the job ends with it: ", e.Stop)
 }
 
 // String is one line.
@@ -166,6 +175,17 @@ func (e FailJob) String() string {
 	return fmt.Sprintf("FailJob class=%s message=%s", e.Failure.Class, quote(e.Failure.String()))
 }
 
+// String is one line.
+func (CancelJob) String() string { return "CancelJob" }
+
+// stopping names the way in which a checkpoint stops the job, if it does.
+func stopping(prefix string, m job.StopMode) string {
+	if m == job.StopNone {
+		return ""
+	}
+	return prefix + m.String()
+}
+
 // String is one line, without the details of the subtasks.
 func (s Stats) String() string {
 	out := fmt.Sprintf("%d %s %s acked=%d/%d state=%s", s.ID, s.Kind, s.State, s.Acked, s.Tasks, size(s.Bytes))
@@ -181,6 +201,7 @@ func (s Stats) String() string {
 	if s.Final {
 		out += " final"
 	}
+	out += stopping(" ", s.Stop)
 	if s.Discarded {
 		out += " discarded"
 	}

@@ -125,6 +125,10 @@ func (s *script) create(t *testing.T, d *datadriven.TestData) {
 	}
 	restored(number(t, d, "restored", 0), checkpoint.Checkpoint, testJob)
 	restored(number(t, d, "restored-savepoint", 0), checkpoint.Savepoint, testJob)
+	restored(number(t, d, "restored-stop", 0), checkpoint.Savepoint, testJob)
+	if cfg.Restored != nil {
+		cfg.Restored.Stopped = number(t, d, "restored-stop", 0) > 0
+	}
 	restored(number(t, d, "restored-foreign", 0), checkpoint.Checkpoint, "job-0")
 	s.core = New(cfg)
 }
@@ -150,7 +154,7 @@ func (s *script) events(t *testing.T, d *datadriven.TestData) []Event {
 	case "trigger":
 		ev := TriggerRequested{Kind: checkpoint.Checkpoint}
 		if dir, ok := d.Arg("savepoint"); ok {
-			ev.Kind, ev.Directory = checkpoint.Savepoint, strings.Join(dir.Vals, "")
+			ev.Kind, ev.Directory, ev.Stop = checkpoint.Savepoint, strings.Join(dir.Vals, ""), stopModes[value(d, "stop", "")]
 		}
 		var out []Event
 		for range number(t, d, "times", 1) {
@@ -202,10 +206,14 @@ func (s *script) taskEvent(t *testing.T, d *datadriven.TestData) Event {
 		return TaskFinished{Attempt: a}
 	case "confirm":
 		return NotifyConfirmed{Attempt: a, ID: id(t, d, 1)}
+	case "confirm-abort":
+		return AbortConfirmed{Attempt: a, ID: id(t, d, 1)}
 	}
 	d.Fatalf(t, "unknown command %q", d.Cmd)
 	return nil
 }
+
+var stopModes = map[string]job.StopMode{"suspend": job.StopSuspend, "drain": job.StopDrain, "cancel": job.StopCancel}
 
 func answer(t *testing.T, d *datadriven.TestData) Event {
 	n, text := id(t, d, 0), value(d, "error", "")

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/weirstream/weir/internal/checkpoint"
+	"github.com/weirstream/weir/internal/job"
 )
 
 // phase is where a pending checkpoint is on its way; the picture is in the package comment.
@@ -40,6 +41,12 @@ type pending struct {
 func (p *pending) final() bool { return p.request.origin == endOfData }
 
 func (p *pending) savepoint() bool { return p.request.kind == checkpoint.Savepoint }
+
+// stops reports whether the job ends with it.
+func (p *pending) stops() bool { return p.request.stop != job.StopNone }
+
+// commits reports whether tasks commit when it completes, so that nothing older may be restored from then on.
+func (p *pending) commits() bool { return !p.savepoint() || p.request.stop.EndsTasks() }
 
 // trigger starts a checkpoint: it takes the next id, and its time runs from now.
 func (c *Core) trigger(r request) {

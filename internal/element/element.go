@@ -11,7 +11,11 @@
 // Start at: Element.
 package element
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/weirstream/weir/internal/job"
+)
 
 // Kind says what an element is.
 type Kind uint8
@@ -35,6 +39,8 @@ type Checkpoint struct {
 	Timestamp int64  // milliseconds since the epoch, when it was triggered
 	Dir       string // where the tasks put their state files, as a storage path
 	Final     bool   // the last one of a job all of whose tasks have reached their end of input
+	// Stop: the tasks finish when the checkpoint has completed; StopSuspend or StopDrain.
+	Stop job.StopMode
 }
 
 // Element is one thing in a channel.

@@ -73,7 +73,7 @@ func appendElement(dst []byte, channel int, e element.Element, c Codec) ([]byte,
 		if e.Checkpoint.Final {
 			final = 1
 		}
-		return append(dst, final), nil
+		return append(dst, final, byte(e.Checkpoint.Stop)), nil
 	case element.Cancel:
 		return binary.AppendVarint(dst, e.Checkpoint.ID), nil
 	case element.EndOfData, element.Closed:
@@ -92,7 +92,7 @@ func parseElement(kind byte, payload []byte, c Codec) (element.Element, error) {
 		e.Batch = b
 		return e, err
 	case element.Barrier:
-		e.Checkpoint = element.Checkpoint{ID: r.varint(), Timestamp: r.varint(), Dir: r.string(), Final: r.bool()}
+		e.Checkpoint = element.Checkpoint{ID: r.varint(), Timestamp: r.varint(), Dir: r.string(), Final: r.bool(), Stop: r.stop()}
 	case element.Cancel:
 		e.Checkpoint.ID = r.varint()
 	case element.EndOfData, element.Closed:
@@ -183,6 +183,16 @@ func (r *reader) bool() bool {
 	}
 	set := r.src[0] == 1
 	return r.advance(1) && set
+}
+
+func (r *reader) stop() job.StopMode {
+	if len(r.src) == 0 || job.StopMode(r.src[0]) > job.StopDrain {
+		r.advance(0)
+		return job.StopNone
+	}
+	mode := job.StopMode(r.src[0])
+	r.advance(1)
+	return mode
 }
 
 func (r *reader) string() string {

@@ -108,7 +108,8 @@ func TestServe_EndsAStreamThatBreaksTheProtocol(t *testing.T) {
 		"damaged batch":           {[][]byte{append(appendHeader(nil, byte(element.Records), 0), 0x80)}, "bad number"},
 		"damaged barrier":         {[][]byte{elementFrame(t, 0, barrier(1))[:8]}, "truncated"},
 		"barrier with more":       {[][]byte{append(elementFrame(t, 0, barrier(1)), 7)}, "1 bytes left over"},
-		"barrier, final is 2":     {[][]byte{withLast(elementFrame(t, 0, barrier(1)), 2)}, "damaged"},
+		"barrier, final is 2":     {[][]byte{withLast(elementFrame(t, 0, barrier(1)), 2, 0)}, "damaged"},
+		"barrier, stop is 3":      {[][]byte{withLast(elementFrame(t, 0, barrier(1)), 0, 3)}, "damaged"},
 		"more than its credit":    {[][]byte{elementFrame(t, 0, records(1)), elementFrame(t, 0, records(2)), elementFrame(t, 0, records(3))}, "more batches came from s[0]#1 than the 2 it has credit for"},
 		"records behind the end":  {[][]byte{elementFrame(t, 0, end), elementFrame(t, 0, records(1))}, "records(1) came from s[0]#1 behind its end of data"},
 		"end of data behind that": {[][]byte{elementFrame(t, 0, end), elementFrame(t, 0, end)}, "end-of-data came from s[0]#1 behind its end of data"},
@@ -132,9 +133,8 @@ func TestServe_EndsAStreamThatBreaksTheProtocol(t *testing.T) {
 	}
 }
 
-func withLast(frame []byte, b byte) []byte {
-	frame[len(frame)-1] = b
-	return frame
+func withLast(frame []byte, b ...byte) []byte {
+	return append(frame[:len(frame)-len(b)], b...)
 }
 
 // serveRaw connects a sender to a receiver that the test plays itself.

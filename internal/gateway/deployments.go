@@ -18,7 +18,7 @@ func Deployments(g *job.Graph, placements []job.Placement, from *checkpoint.Comp
 	for _, p := range placements {
 		d := TaskDeployment{Attempt: p.Attempt}
 		if from != nil {
-			d.Restore = &TaskRestore{Checkpoint: from.Metadata.ID, Dir: from.Dir, State: state[p.Attempt.Task]}
+			d.Restore = &TaskRestore{Checkpoint: from.Metadata.ID, Dir: from.Dir, State: state[p.Attempt.Task], Stopped: from.Stopped}
 		} else {
 			v := g.Vertex(p.Attempt.Task.Vertex)
 			for split := p.Attempt.Task.Subtask; split < len(v.Splits); split += v.Parallelism {

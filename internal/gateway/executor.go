@@ -50,6 +50,7 @@ type TaskRestore struct {
 	Checkpoint checkpoint.ID
 	Dir        string // what handle paths are relative to, as a storage path
 	State      checkpoint.Restore
+	Stopped    bool // the job was stopped with this checkpoint: commit what it promised and finish
 }
 
 // CancelTasks asks to end attempts; each is reported terminal by UpdateTaskState.
@@ -66,6 +67,7 @@ type TriggerCheckpoint struct {
 	Timestamp time.Time
 	Attempts  []job.AttemptID
 	Final     bool
+	Stop      job.StopMode // the tasks finish when it has completed; StopSuspend or StopDrain
 }
 
 // NotifyCheckpointComplete tells attempts that a checkpoint is durable.

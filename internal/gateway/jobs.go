@@ -18,6 +18,8 @@ type Jobs interface {
 	Watch(ctx context.Context, id job.ID, f func(JobStatus, []JobEvent) error) error
 	// Cancel returns when the job is terminal.
 	Cancel(ctx context.Context, id job.ID) (job.State, error)
+	// Stop takes a savepoint with which the job ends, and returns when it has. Without a completed savepoint the job goes on, and the error says why.
+	Stop(ctx context.Context, r StopJob) (StopResult, error)
 	// TriggerCheckpoint returns when the checkpoint is completed, or why not. epoch 0 is not checked.
 	TriggerCheckpoint(ctx context.Context, id job.ID, epoch job.LeaderEpoch) (CheckpointResult, error)
 	TriggerSavepoint(ctx context.Context, id job.ID, epoch job.LeaderEpoch, dir string) (CheckpointResult, error)
@@ -39,6 +41,20 @@ type Submission struct {
 	AllowNonRestored bool // state of operators that the job does not have is dropped; without it the start is refused
 	Fallback         bool // when the checkpoint cannot be read, the next older one of its job is taken
 	Claim            bool // the job owns what it starts from, and deletes it when newer checkpoints have taken its place
+}
+
+// StopJob asks for the end of a job with a savepoint.
+type StopJob struct {
+	Job       job.ID
+	Epoch     job.LeaderEpoch // 0 is not checked
+	Directory string          // parent of the savepoint; empty: the job master's default
+	Mode      job.StopMode    // StopSuspend, StopDrain or StopCancel
+}
+
+// StopResult is how a job has ended with a savepoint.
+type StopResult struct {
+	State     job.State
+	Savepoint CheckpointResult
 }
 
 // CheckpointResult is a completed checkpoint.
@@ -64,6 +80,7 @@ type JobStatus struct {
 	Epoch       job.LeaderEpoch
 	Fingerprint string
 	Backlog     string // which tasks work off a backlog, and what that means for checkpoints; empty: none does
+	StoppedWith string // path of the savepoint that it was stopped with; empty: it was not
 	Degraded    string // no checkpoint has completed for too long, and why; empty: all is well
 }
 

@@ -59,6 +59,12 @@ func (l *Ledger) Reserved(id checkpoint.ID) bool { return id <= l.durable.Reserv
 // Completed notes that the job has a checkpoint of its own: from now on it never starts without one.
 func (l *Ledger) Completed(id checkpoint.ID) { l.wanted.Completed = max(l.wanted.Completed, id) }
 
+// Stop has the savepoint recorded that the job is stopped with, by its directory: from then on it is what the job goes on from.
+func (l *Ledger) Stop(dir string) { l.wanted.Stopped = dir }
+
+// StopRecorded says that the savepoint is recorded that the job is stopped with.
+func (l *Ledger) StopRecorded() bool { return l.durable.Stopped == l.wanted.Stopped }
+
 // SetEnd has the end of the job recorded.
 func (l *Ledger) SetEnd(e End) { l.end = &e }
 
@@ -84,7 +90,9 @@ func (l *Ledger) Due() (Write, bool) {
 	case l.end != nil && !l.ended:
 		end := *l.end
 		out.End = &end
-	case w.Attempt > d.Attempt || w.Reserved > d.Reserved || d.Completed == 0 && w.Completed > 0:
+	case l.end != nil: // nothing is of interest after it
+		return Write{}, false
+	case w.Attempt > d.Attempt || w.Reserved > d.Reserved || d.Completed == 0 && w.Completed > 0 || d.Stopped != w.Stopped:
 	default:
 		return Write{}, false
 	}

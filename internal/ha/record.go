@@ -29,6 +29,9 @@ type Progress struct {
 	Reserved checkpoint.ID
 	// Completed is a checkpoint that was completed: the newest one that is there cannot be older.
 	Completed checkpoint.ID
+	// Stopped is the directory of the savepoint that the job was stopped with, as the job master names it; empty: it was not. Its tasks may have
+	// committed what that promised, so nothing else is ever restored.
+	Stopped string `json:",omitempty"`
 }
 
 // End says that a job has ended. Such a job never runs again.
@@ -41,6 +44,8 @@ type End struct {
 	Restarts  int
 	Completed int // checkpoints
 	Failed    int // checkpoints
+	// StoppedWith is the path of the savepoint that the job was stopped with; empty: it was not.
+	StoppedWith string `json:",omitempty"`
 }
 
 // Record is all that is kept of a job.

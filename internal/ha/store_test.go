@@ -80,13 +80,13 @@ func TestRecords_AreThereAfterReopening_InOrderOfSubmission(t *testing.T) {
 	must(t, s.CreateJob(t.Context(), second))
 	must(t, s.CreateJob(t.Context(), first))
 	must(t, s.SetProgress(t.Context(), "z", Progress{Attempt: 1, Reserved: 100}))
-	must(t, s.SetProgress(t.Context(), "z", Progress{Attempt: 2, Reserved: 200, Completed: 17}))
-	end := End{State: job.Failed, Failure: "why", At: first.Submitted, DeleteAll: true, Restarts: 3, Completed: 4, Failed: 5}
+	must(t, s.SetProgress(t.Context(), "z", Progress{Attempt: 2, Reserved: 200, Completed: 17, Stopped: "/save/savepoint-z-1"}))
+	end := End{State: job.Failed, Failure: "why", At: first.Submitted, DeleteAll: true, Restarts: 3, Completed: 4, Failed: 5, StoppedWith: "/save/savepoint-a-1"}
 	must(t, s.SetEnd(t.Context(), "a/b", end))
 	end.Clean = true
 	must(t, s.SetEnd(t.Context(), "a/b", end))
 	s = reopen(t, s, dir)
-	want := []Record{{Job: first, Progress: Progress{2, 200, 17}}, {Job: second, End: &end}}
+	want := []Record{{Job: first, Progress: Progress{2, 200, 17, "/save/savepoint-z-1"}}, {Job: second, End: &end}}
 	if diff := cmp.Diff(want, s.Jobs()); diff != "" {
 		t.Errorf("records (-want +got):\n%s", diff)
 	}

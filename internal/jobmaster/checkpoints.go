@@ -54,6 +54,8 @@ func (l *jobLoop) coordinate(ctx context.Context, e coordinator.Effect) {
 	case coordinator.FailJob:
 		l.note(e)
 		l.feed(scheduler.JobFailed{Failure: e.Failure})
+	case coordinator.CancelJob:
+		l.feed(scheduler.CancelRequested{})
 	default:
 		panic(fmt.Sprintf("jobmaster: unknown effect %T", e))
 	}
@@ -62,6 +64,10 @@ func (l *jobLoop) coordinate(ctx context.Context, e coordinator.Effect) {
 // store makes a storage call beside the loop; its answer comes back as an event. It outlives ctx: what was begun when the job master
 // shuts down is brought to its end, since nobody would know how far it came.
 func (l *jobLoop) store(ctx context.Context, f func(ctx context.Context) coordinator.Event) {
+	l.beside(ctx, func(ctx context.Context) message { return stored{f(ctx)} })
+}
+
+func (l *jobLoop) beside(ctx context.Context, f func(ctx context.Context) message) {
 	l.calling.open++
 	ctx = context.WithoutCancel(ctx)
 	l.work.Go(func() {
@@ -69,7 +75,7 @@ func (l *jobLoop) store(ctx context.Context, f func(ctx context.Context) coordin
 		defer func() { <-l.calling.tokens }()
 		ctx, cancel := context.WithTimeout(ctx, storageTimeout)
 		defer cancel()
-		l.inbox.post(stored{f(ctx)})
+		l.inbox.post(f(ctx))
 	})
 }
 
@@ -98,14 +104,18 @@ func (l *jobLoop) makeSavepointDir(ctx context.Context, parent string) (string, 
 }
 
 func (l *jobLoop) writeMetadata(ctx context.Context, e coordinator.WriteMetadata) {
-	l.store(ctx, func(ctx context.Context) coordinator.Event {
+	l.beside(ctx, func(ctx context.Context) message {
 		data, err := checkpoint.EncodeMetadata(e.Metadata)
 		if err == nil {
 			err = l.inDir(e.Dir, func(s Storage, dir string) error {
 				return s.CreateFile(ctx, dir+"/"+checkpoint.MetadataFile, data)
 			})
 		}
-		return coordinator.MetadataWritten{ID: e.ID, Outcome: outcomeOf(err), Err: text(err)}
+		written := coordinator.MetadataWritten{ID: e.ID, Outcome: outcomeOf(err), Err: text(err)}
+		if e.Stops && written.Outcome == coordinator.Written {
+			return stopWritten{dir: e.Dir, event: written}
+		}
+		return stored{written}
 	})
 }
 
@@ -161,7 +171,7 @@ func (l *jobLoop) sendTrigger(e coordinator.SendTrigger) {
 			return coordinator.TriggerFailed{ID: e.ID, Attempt: a, Err: "executor " + string(executor) + ": " + why}
 		}
 		r := gateway.TriggerCheckpoint{
-			Epoch: l.cfg.Epoch, ID: e.ID, Timestamp: e.Timestamp, Dir: e.Dir, Attempts: attempts, Final: e.Final,
+			Epoch: l.cfg.Epoch, ID: e.ID, Timestamp: e.Timestamp, Dir: e.Dir, Attempts: attempts, Final: e.Final, Stop: e.Stop,
 		}
 		sent := l.send(executor, func(ctx context.Context, x gateway.TaskExecutor) {
 			ctx, cancel := context.WithTimeout(ctx, callTimeout)
@@ -208,7 +218,7 @@ func (l *jobLoop) notifyComplete(e coordinator.SendNotifyComplete) {
 	})
 }
 
-// notifyAborted tells tasks that a checkpoint will not come. One that misses it learns so from the next barrier.
+// notifyAborted tells tasks that a checkpoint will not come. One that misses it learns so from the next barrier, or is told again.
 func (l *jobLoop) notifyAborted(e coordinator.SendNotifyAborted) {
 	l.perExecutor(e.Attempts, func(executor job.ExecutorID, attempts []job.AttemptID) {
 		r := gateway.NotifyCheckpointAborted{Epoch: l.cfg.Epoch, ID: e.ID, LatestCompleted: e.LatestCompleted, Attempts: attempts}
@@ -217,6 +227,10 @@ func (l *jobLoop) notifyAborted(e coordinator.SendNotifyAborted) {
 			defer cancel()
 			if _, err := x.NotifyCheckpointAborted(ctx, r); err != nil {
 				l.log.Warn("notify checkpoint aborted", zap.Int64("checkpoint", int64(e.ID)), zap.String("executor", string(executor)), zap.Error(err))
+				return
+			}
+			for _, a := range attempts { // one that it does not run has ended, and needs no news
+				l.inbox.post(fed{coordinator.AbortConfirmed{Attempt: a, ID: e.ID}})
 			}
 		})
 	})

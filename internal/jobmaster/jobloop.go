@@ -74,6 +74,7 @@ type storageCalls struct {
 	open     int           // not answered
 	ledger   ha.Ledger
 	held     []coordinator.InitLocation // of checkpoints whose ids are not reserved
+	stop     *stopWritten               // waits until it is recorded that the job is stopped with it; nil: none
 	recovery recovery
 }
 

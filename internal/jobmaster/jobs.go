@@ -83,16 +83,25 @@ func (m *JobMaster) TriggerCheckpoint(ctx context.Context, id job.ID, epoch job.
 
 // TriggerSavepoint implements gateway.Jobs.
 func (m *JobMaster) TriggerSavepoint(ctx context.Context, id job.ID, epoch job.LeaderEpoch, dir string) (gateway.CheckpointResult, error) {
+	dir, err := m.savepointDir(id, dir)
+	if err != nil {
+		return gateway.CheckpointResult{}, err
+	}
+	return m.trigger(ctx, id, epoch, triggerRequest{kind: checkpoint.Savepoint, directory: dir})
+}
+
+// savepointDir is where a savepoint goes; empty: nobody has said where.
+func (m *JobMaster) savepointDir(id job.ID, dir string) (string, error) {
 	if dir == "" {
 		dir = m.cfg.SavepointDir
 	}
 	if dir != "" && !isLocation(dir) {
-		return gateway.CheckpointResult{}, &gateway.Error{
+		return "", &gateway.Error{
 			Code: gateway.InvalidArgument, Reason: gateway.ReasonBadParameter, Job: id,
 			Message: fmt.Sprintf("savepoint directory %q is relative", dir), Remedy: "give an absolute path or a URL that the job master can reach",
 		}
 	}
-	return m.trigger(ctx, id, epoch, triggerRequest{kind: checkpoint.Savepoint, directory: dir})
+	return dir, nil
 }
 
 func (m *JobMaster) trigger(ctx context.Context, id job.ID, epoch job.LeaderEpoch, r triggerRequest) (gateway.CheckpointResult, error) {
@@ -129,7 +138,7 @@ func (m *JobMaster) trigger(ctx context.Context, id job.ID, epoch job.LeaderEpoc
 func triggerError(id job.ID, kind checkpoint.Kind, r coordinator.Reply) error {
 	e := &gateway.Error{Code: gateway.Aborted, Reason: gateway.ReasonCheckpointFailed, Job: id, Checkpoint: r.ID, Remedy: "try again"}
 	switch r.Reason {
-	case checkpoint.NotAllRunning, checkpoint.Shutdown:
+	case checkpoint.NotAllRunning, checkpoint.Shutdown, checkpoint.JobStopping:
 		e.Code, e.Remedy = gateway.FailedPrecondition, "GetJob shows the state of the job and its tasks"
 	case checkpoint.TooManyRequests:
 		e.Code = gateway.ResourceExhausted

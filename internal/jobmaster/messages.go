@@ -50,17 +50,18 @@ type cancelRequest struct{}
 
 func (cancelRequest) apply(l *jobLoop) { l.feed(scheduler.CancelRequested{}) }
 
-// triggerRequest is Jobs.TriggerCheckpoint or TriggerSavepoint.
+// triggerRequest is Jobs.TriggerCheckpoint, TriggerSavepoint or Stop.
 type triggerRequest struct {
 	kind      checkpoint.Kind
 	directory string
+	stop      job.StopMode
 	answer    chan<- coordinator.Reply
 }
 
 func (m triggerRequest) apply(l *jobLoop) {
 	l.calls.last++
 	l.calls.trigger[l.calls.last] = m.answer
-	l.feed(coordinator.TriggerRequested{Request: l.calls.last, Kind: m.kind, Directory: m.directory})
+	l.feed(coordinator.TriggerRequested{Request: l.calls.last, Kind: m.kind, Directory: m.directory, Stop: m.stop})
 }
 
 // acknowledgement is JobMaster.AcknowledgeCheckpoint.

@@ -55,6 +55,9 @@ func (m *JobMaster) recall(r ha.Record) *jobLoop {
 	v := l.board.read()
 	v.status.State, v.status.Detail, v.status.Ended = r.End.State, r.End.Failure, r.End.At
 	v.status.Restarts, v.status.Completed, v.status.Failed = r.End.Restarts, r.End.Completed, r.End.Failed
+	if v.status.StoppedWith = r.End.StoppedWith; v.status.StoppedWith != "" && v.status.Detail == "" {
+		v.status.Detail = "stopped with savepoint " + v.status.StoppedWith
+	}
 	l.board.publish(v)
 	close(l.inbox.begun)
 	if r.End.Clean {
@@ -133,12 +136,22 @@ func (l *jobLoop) readCheckpoints(ctx context.Context) (found, error) {
 		return found{}, err
 	}
 	known := l.recovered.Progress
-	r, err := checkpoint.Recover(l.id, files, known.Reserved, known.Completed)
+	completed := known.Completed
+	if known.Stopped != "" {
+		completed = 0 // it does not go on from any of them
+	}
+	r, err := checkpoint.Recover(l.id, files, known.Reserved, completed)
 	if err != nil {
 		return found{}, fmt.Errorf("checkpoint %d was completed, but neither %s nor a newer one is there; put it back, or cancel the job and "+
 			"submit it again with --from a checkpoint or savepoint", known.Completed, l.location(checkpoint.Dir(l.id, known.Completed)))
 	}
 	out := found{unfinished: r.Unfinished, lastID: r.LastID}
+	if known.Stopped != "" {
+		if out.latest, err = l.readStop(ctx); err == nil {
+			out.lastID = max(out.lastID, out.latest.Metadata.ID)
+		}
+		return out, err
+	}
 	if r.Latest == 0 {
 		if out.latest, err = l.readRestored(ctx); out.latest != nil {
 			out.lastID = max(out.lastID, out.latest.Metadata.ID)
@@ -194,14 +207,27 @@ func (l *jobLoop) readRestored(ctx context.Context) (*checkpoint.Completed, erro
 		return nil, nil
 	}
 	c := *l.restored
-	err := l.inDir(c.Dir, func(s Storage, dir string) (err error) {
-		c.Metadata, err = l.decode(ctx, s, dir)
-		return err
-	})
-	if err != nil {
+	if err := l.readMetadata(ctx, &c); err != nil {
 		return nil, fmt.Errorf("the checkpoint %s that it was to start from cannot be read: %w; repair it, or cancel the job and submit it again", l.location(c.Dir), err)
 	}
 	return &c, nil
+}
+
+// readStop reads the savepoint that the job was stopped with. Its tasks may have committed what it promised, so there is nothing in its place.
+func (l *jobLoop) readStop(ctx context.Context) (*checkpoint.Completed, error) {
+	c := &checkpoint.Completed{Dir: l.recovered.Progress.Stopped, Stopped: true}
+	if err := l.readMetadata(ctx, c); err != nil {
+		return nil, fmt.Errorf("the savepoint %s that it was stopped with cannot be read: %w; put it back, or cancel the job: what it had not committed by "+
+			"then is committed by the job that starts from the savepoint", l.location(c.Dir), err)
+	}
+	return c, nil
+}
+
+func (l *jobLoop) readMetadata(ctx context.Context, c *checkpoint.Completed) error {
+	return l.inDir(c.Dir, func(s Storage, dir string) (err error) {
+		c.Metadata, err = l.decode(ctx, s, dir)
+		return err
+	})
 }
 
 // decode reads a checkpoint, sees that its files are there, and gives the part that the job takes over. What it leaves out was allowed when the
@@ -254,7 +280,10 @@ func (m recovered) apply(l *jobLoop) {
 	l.calling.ledger.Used(m.found.lastID)
 	from := "from the beginning"
 	if c := m.found.latest; c != nil {
-		from = fmt.Sprintf("from checkpoint %d", c.Metadata.ID)
+		from = fmt.Sprintf("from %s %d", c.Metadata.Kind, c.Metadata.ID)
+		if c.Stopped {
+			from = "to finish with " + strings.TrimPrefix(from, "from ") + ", which has stopped it"
+		}
 		if c.Metadata.Job == l.id && c.Metadata.Kind == checkpoint.Checkpoint {
 			l.calling.ledger.Completed(c.Metadata.ID)
 		}

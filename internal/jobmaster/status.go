@@ -22,6 +22,7 @@ func (l *jobLoop) publish() {
 		ID: l.id, Name: l.name, State: l.shown(), Detail: l.detail(), Submitted: l.submitted, Ended: l.end.at,
 		Restarts: l.sched.Restarts(), Vertices: l.vertices(), Completed: counts.Completed, Failed: counts.Failed,
 		Epoch: l.cfg.Epoch, Fingerprint: l.graph.Fingerprint, Backlog: l.coord.Backlog(), Degraded: l.coord.Degraded(),
+		StoppedWith: l.stoppedWith(),
 	}
 	for _, s := range slices.Backward(checkpoints) {
 		if s.State == coordinator.StateCompleted {
@@ -69,7 +70,18 @@ func (l *jobLoop) detail() string {
 		}
 		return detail + "; " + failure
 	}
+	if with := l.stoppedWith(); with != "" && detail == "" {
+		return "stopped with savepoint " + with
+	}
 	return detail
+}
+
+// stoppedWith is the path of the savepoint that the job was stopped with; empty: it was not.
+func (l *jobLoop) stoppedWith() string {
+	if s := l.coord.Stopped(); s != nil {
+		return l.location(s.Dir)
+	}
+	return ""
 }
 
 func (l *jobLoop) vertices() []gateway.VertexStatus {

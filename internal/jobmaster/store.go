@@ -92,6 +92,7 @@ func (l *jobLoop) recordEnd(end ha.End) {
 	counts := l.coord.Counts()
 	end.Restarts, end.Completed, end.Failed = l.sched.Restarts(), int(counts.Completed), int(counts.Failed)
 	end.At = end.At.Round(0)
+	end.StoppedWith = l.stoppedWith()
 	l.calling.ledger.SetEnd(end)
 	if l.cfg.Store == nil {
 		l.feed(coordinator.Closed{DeleteAll: end.DeleteAll})
@@ -113,6 +114,10 @@ func (l *jobLoop) record(ctx context.Context) {
 		}
 		return reserved
 	})
+	if c.stop != nil && (c.ledger.StopRecorded() || c.ledger.End() != nil) {
+		l.feed(c.stop.event)
+		c.stop = nil
+	}
 	if w, due := c.ledger.Due(); due {
 		l.write(ctx, w)
 	}
@@ -131,6 +136,24 @@ func (l *jobLoop) write(ctx context.Context, w ha.Write) {
 			l.inbox.post(recordWritten{w})
 		}
 	})
+}
+
+// stopWritten: the savepoint that stops the job is durable. It is not completed before the next job master would go on from it too, and from
+// nothing else: once it is, tasks commit.
+type stopWritten struct {
+	dir   string
+	event coordinator.MetadataWritten
+}
+
+func (m stopWritten) apply(l *jobLoop) {
+	c := &l.calling
+	c.open--
+	if l.cfg.Store == nil || c.ledger.End() != nil { // it has ended otherwise meanwhile
+		l.feed(m.event)
+		return
+	}
+	c.ledger.Stop(m.dir)
+	c.stop = &m
 }
 
 // recordWritten: a record is durable.

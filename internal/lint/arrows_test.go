@@ -10,7 +10,7 @@ import (
 // vocabulary (job, element, checkpoint, gateway), never from one core to another, and the wire stays at the rim.
 var arrows = map[string][]string{
 	"internal/job":     {},
-	"internal/element": {},
+	"internal/element": {"internal/job"},
 
 	"internal/checkpoint":  {"internal/job"},
 	"internal/gateway":     {"internal/job", "internal/checkpoint"},

@@ -65,6 +65,14 @@ func (c *jobsClient) Cancel(ctx context.Context, id job.ID) (job.State, error) {
 	return showEnum[job.State](answer.GetState(), pb.JobState_name), err
 }
 
+func (c *jobsClient) Stop(ctx context.Context, r gateway.StopJob) (gateway.StopResult, error) {
+	request := &pb.StopJobRequest{
+		JobId: string(r.Job), LeaderEpoch: uint64(r.Epoch), Directory: r.Directory, Mode: encodeEnum[pb.StopMode](r.Mode),
+	}
+	answer, err := call(ctx, c.peer, WaitTimeout, c.pb.StopJob, request)
+	return gateway.StopResult{State: showEnum[job.State](answer.GetState(), pb.JobState_name), Savepoint: decodeResult(answer)}, err
+}
+
 func (c *jobsClient) TriggerCheckpoint(ctx context.Context, id job.ID, epoch job.LeaderEpoch) (gateway.CheckpointResult, error) {
 	request := &pb.TriggerJobCheckpointRequest{JobId: string(id), LeaderEpoch: uint64(epoch)}
 	answer, err := call(ctx, c.peer, WaitTimeout, c.pb.TriggerCheckpoint, request)

@@ -86,6 +86,9 @@ func methods() []method {
 		unary("Cancel", WaitTimeout, func(s sides, ctx context.Context, id job.ID) (job.State, error) {
 			return s.jobs.Cancel(ctx, id)
 		}),
+		unary("Stop", WaitTimeout, func(s sides, ctx context.Context, r gateway.StopJob) (gateway.StopResult, error) {
+			return s.jobs.Stop(ctx, r)
+		}),
 		unary("TriggerSavepoint", WaitTimeout, func(s sides, ctx context.Context, a triggerArgs) (gateway.CheckpointResult, error) {
 			return s.jobs.TriggerSavepoint(ctx, a.ID, a.Epoch, a.Dir)
 		}),

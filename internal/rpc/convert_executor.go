@@ -82,6 +82,7 @@ func encodeDeployment(t gateway.TaskDeployment) *pb.TaskDeployment {
 	p := &pb.TaskDeployment{Attempt: encodeAttempt(t.Attempt), Splits: encodeInts(t.Splits)}
 	if r := t.Restore; r != nil {
 		p.RestoredCheckpointId, p.RestoreDir, p.Ended = int64(r.Checkpoint), r.Dir, r.State.Ended
+		p.Stopped = r.Stopped
 		p.Restore = each(r.State.Operators, encodeOperatorRestore)
 	}
 	return p
@@ -101,14 +102,14 @@ func decodeDeployment(p *pb.TaskDeployment) (gateway.TaskDeployment, error) {
 
 // decodeTaskRestore answers nil for a fresh start. State without a checkpoint is refused, because the task would start empty.
 func decodeTaskRestore(p *pb.TaskDeployment) (*gateway.TaskRestore, error) {
-	if p.GetRestoredCheckpointId() == 0 && len(p.GetRestore()) == 0 && p.GetRestoreDir() == "" && !p.GetEnded() {
+	if p.GetRestoredCheckpointId() == 0 && len(p.GetRestore()) == 0 && p.GetRestoreDir() == "" && !p.GetEnded() && !p.GetStopped() {
 		return nil, nil
 	}
 	id, err := decodeCheckpointID(p.GetRestoredCheckpointId())
 	if err != nil {
 		return nil, err
 	}
-	r := &gateway.TaskRestore{Checkpoint: id, Dir: p.GetRestoreDir(), State: checkpoint.Restore{Ended: p.GetEnded()}}
+	r := &gateway.TaskRestore{Checkpoint: id, Dir: p.GetRestoreDir(), State: checkpoint.Restore{Ended: p.GetEnded()}, Stopped: p.GetStopped()}
 	if r.State.Operators, err = tryEach("operator", p.GetRestore(), decodeOperatorRestore); err != nil {
 		return nil, err
 	}
@@ -127,7 +128,7 @@ func decodeCancelTasks(p *pb.CancelTasksRequest) (gateway.CancelTasks, error) {
 func encodeTrigger(r gateway.TriggerCheckpoint) *pb.TriggerCheckpointRequest {
 	return &pb.TriggerCheckpointRequest{
 		LeaderEpoch: uint64(r.Epoch), CheckpointId: int64(r.ID), Directory: r.Dir, TimestampMs: encodeTime(r.Timestamp),
-		Attempts: encodeAttempts(r.Attempts), Final: r.Final,
+		Attempts: encodeAttempts(r.Attempts), Final: r.Final, Stop: encodeEnum[pb.StopMode](r.Stop),
 	}
 }
 
@@ -138,6 +139,11 @@ func decodeTrigger(p *pb.TriggerCheckpointRequest) (gateway.TriggerCheckpoint, e
 	var err error
 	if r.ID, err = decodeCheckpointID(p.GetCheckpointId()); err != nil {
 		return r, err
+	}
+	if p.GetStop() != pb.StopMode_STOP_MODE_UNSPECIFIED {
+		if r.Stop, err = decodeEnum[job.StopMode]("stop mode", p.GetStop(), pb.StopMode_name); err != nil {
+			return r, err
+		}
 	}
 	r.Attempts, err = decodeAttempts(p.GetAttempts())
 	return r, err

@@ -30,6 +30,16 @@ func decodeSubmission(p *pb.SubmitJobRequest) (gateway.Submission, error) {
 	return r, nil
 }
 
+func decodeStopJob(p *pb.StopJobRequest) (gateway.StopJob, error) {
+	r := gateway.StopJob{Epoch: job.LeaderEpoch(p.GetLeaderEpoch()), Directory: p.GetDirectory(), Mode: job.StopSuspend}
+	var err error
+	if r.Job, err = decodeJobID(p.GetJobId()); err != nil || p.GetMode() == pb.StopMode_STOP_MODE_UNSPECIFIED {
+		return r, err
+	}
+	r.Mode, err = decodeEnum[job.StopMode]("stop mode", p.GetMode(), pb.StopMode_name)
+	return r, err
+}
+
 func encodeJobStatus(s gateway.JobStatus) *pb.JobStatus {
 	p := &pb.JobStatus{
 		JobId: string(s.ID), JobName: s.Name, State: encodeEnum[pb.JobState](s.State), Detail: encodeText(s.Detail),
@@ -37,6 +47,7 @@ func encodeJobStatus(s gateway.JobStatus) *pb.JobStatus {
 		Vertices:             each(s.Vertices, encodeVertexStatus),
 		CheckpointsCompleted: int64(s.Completed), CheckpointsFailed: int64(s.Failed),
 		LeaderEpoch: uint64(s.Epoch), Fingerprint: s.Fingerprint, Degraded: encodeText(s.Degraded), Backlog: encodeText(s.Backlog),
+		StoppedWith: s.StoppedWith,
 	}
 	if s.Last != nil {
 		p.LastCheckpoint = encodeCheckpointStatus(*s.Last)
@@ -51,6 +62,7 @@ func decodeJobStatus(p *pb.JobStatus) gateway.JobStatus {
 		Vertices:  each(p.GetVertices(), decodeVertexStatus),
 		Completed: int(p.GetCheckpointsCompleted()), Failed: int(p.GetCheckpointsFailed()),
 		Epoch: job.LeaderEpoch(p.GetLeaderEpoch()), Fingerprint: p.GetFingerprint(), Degraded: p.GetDegraded(), Backlog: p.GetBacklog(),
+		StoppedWith: p.GetStoppedWith(),
 	}
 	if p.GetLastCheckpoint() != nil {
 		last := decodeCheckpointStatus(p.LastCheckpoint)

@@ -113,6 +113,10 @@ func (f fakeJobs) Cancel(ctx context.Context, id job.ID) (job.State, error) {
 	return ask[job.State](ctx, f.fake, id)
 }
 
+func (f fakeJobs) Stop(ctx context.Context, r gateway.StopJob) (gateway.StopResult, error) {
+	return ask[gateway.StopResult](ctx, f.fake, r)
+}
+
 func (f fakeJobs) TriggerCheckpoint(ctx context.Context, id job.ID, epoch job.LeaderEpoch) (gateway.CheckpointResult, error) {
 	return ask[gateway.CheckpointResult](ctx, f.fake, triggerArgs{ID: id, Epoch: epoch})
 }

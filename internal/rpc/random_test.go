@@ -24,6 +24,7 @@ var enumSizes = map[reflect.Type]int{
 	reflect.TypeFor[job.State]():               8,
 	reflect.TypeFor[job.FailureClass]():        3,
 	reflect.TypeFor[job.Partitioning]():        4,
+	reflect.TypeFor[job.StopMode]():            3,
 	reflect.TypeFor[checkpoint.Kind]():         2,
 	reflect.TypeFor[checkpoint.Verdict]():      5,
 	reflect.TypeFor[gateway.CheckpointState](): 4,

@@ -59,6 +59,18 @@ func (s *jobsServer) CancelJob(ctx context.Context, p *pb.CancelJobRequest) (*pb
 	return &pb.CancelJobResponse{State: encodeEnum[pb.JobState](state)}, err
 }
 
+func (s *jobsServer) StopJob(ctx context.Context, p *pb.StopJobRequest) (*pb.StopJobResponse, error) {
+	request, err := decodeStopJob(p)
+	if err != nil {
+		return nil, badRequest(err)
+	}
+	r, err := s.jobs.Stop(ctx, request)
+	return &pb.StopJobResponse{
+		State: encodeEnum[pb.JobState](r.State), CheckpointId: int64(r.Savepoint.ID), Path: r.Savepoint.Path,
+		DurationUs: encodeDuration(r.Savepoint.Duration, time.Microsecond),
+	}, err
+}
+
 func (s *jobsServer) TriggerCheckpoint(ctx context.Context, p *pb.TriggerJobCheckpointRequest) (*pb.TriggerJobCheckpointResponse, error) {
 	id, err := decodeJobID(p.GetJobId())
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/weirstream/weir/internal/checkpoint"
 	"github.com/weirstream/weir/internal/element"
+	"github.com/weirstream/weir/internal/job"
 )
 
 // trigger injects a barrier into a task that has no running task in front of it. What such tasks have sent before they finished may still be
@@ -20,6 +21,9 @@ func (c *Core) trigger(now time.Time, cp element.Checkpoint) []Effect {
 	}
 	effects, ok := c.align(now, cp)
 	if ok && c.missing == 0 {
+		if cp.Stop == job.StopDrain && len(c.aligned) == 0 {
+			effects = append(effects, c.end()...) // what a source drains goes ahead of the barrier
+		}
 		effects = append(effects, c.take(cp)...)
 	}
 	return effects
@@ -94,6 +98,10 @@ func (c *Core) snapshot(cp element.Checkpoint) Effect {
 	if c.ended && c.last == 0 {
 		c.last = id
 	}
+	c.stop = 0 // an earlier one has failed: no other is triggered before its fate is known
+	if cp.Stop.EndsTasks() {
+		c.stop = id
+	}
 	return Snapshot{Checkpoint: cp, FirstAt: c.firstAt}
 }
 
@@ -107,6 +115,9 @@ func (c *Core) cancel(id checkpoint.ID) []Effect {
 
 // abort ends a checkpoint on the coordinator's word.
 func (c *Core) abort(id checkpoint.ID) []Effect {
+	if id == c.stop {
+		c.stop = 0
+	}
 	switch {
 	case id == c.taken && id > c.stopped:
 		c.stopped = id
@@ -161,16 +172,20 @@ func (c *Core) forget(id checkpoint.ID) bool {
 }
 
 // complete tells the operators, once for each higher id. The task is done with the first checkpoint that it snapshotted after its end of input,
-// or any later one: that has its snapshot too.
+// or any later one: that has its snapshot too. And it is done with the one that stops the job.
 func (c *Core) complete(id checkpoint.ID) []Effect {
 	if id <= c.notified {
 		return nil
 	}
 	c.notified = id
 	effects := []Effect{NotifyComplete{id}}
-	if c.last > 0 && id >= c.last {
-		c.finished = true
-		effects = append(effects, Finish{})
+	if c.last > 0 && id >= c.last || c.stop > 0 && id >= c.stop {
+		effects = append(effects, c.finish()...)
 	}
 	return effects
+}
+
+func (c *Core) finish() []Effect {
+	c.finished = true
+	return []Effect{Finish{}}
 }

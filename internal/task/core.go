@@ -28,6 +28,7 @@ type Core struct {
 	aborted  []checkpoint.ID     // above seen: their barriers will come to nothing
 	notified checkpoint.ID       // the highest id whose completion the operators have been told
 	last     checkpoint.ID       // the first that was snapshotted after the end of input: what completes from there on has everything; 0: none
+	stop     checkpoint.ID       // was snapshotted and stops the job if it completes: nothing is emitted until its fate is known; 0: none
 	flushed  bool                // the operators have been finished, here or before what was restored
 	ended    bool                // the end of input has been reached here
 	finished bool
@@ -46,6 +47,9 @@ func (c *Core) Notified() checkpoint.ID { return c.notified }
 
 // Ended reports whether the operators have been finished: nothing but barriers is to come.
 func (c *Core) Ended() bool { return c.flushed }
+
+// Suspended reports whether a source must emit nothing, because the job is being stopped.
+func (c *Core) Suspended() bool { return c.stop > 0 }
 
 // Event is what happens to a task. Every event has a stable one-line String.
 type Event interface {
@@ -83,6 +87,9 @@ type (
 	ChannelClosed struct{ Channel int }
 	// InputEnded: the source of the chain has no more records.
 	InputEnded struct{}
+	// Stopped: the checkpoint that the task was restored from has stopped the job. What it promised to commit was committed when the operators were
+	// opened, so there is nothing left to do.
+	Stopped struct{}
 )
 
 // The effects.
@@ -123,6 +130,7 @@ func (Aborted) event()       {}
 func (ChannelEnded) event()  {}
 func (ChannelClosed) event() {}
 func (InputEnded) event()    {}
+func (Stopped) event()       {}
 
 func (Block) effect()          {}
 func (Unblock) effect()        {}
@@ -160,12 +168,17 @@ func (c *Core) Step(now time.Time, ev Event) []Effect {
 		return c.close(ev.Channel)
 	case InputEnded:
 		return c.end()
+	case Stopped:
+		return c.finish()
 	}
 	return nil
 }
 
-// end flushes the operators, unless that happened before the checkpoint that the task was restored from: their last output is in it.
+// end flushes the operators, once, and not if that happened before the checkpoint that the task was restored from: their last output is in it.
 func (c *Core) end() []Effect {
+	if c.ended {
+		return nil
+	}
 	flush := !c.flushed
 	c.flushed, c.ended = true, true
 	return []Effect{EndInput{flush}}

@@ -84,4 +84,6 @@ type Restore struct {
 	Checkpoint checkpoint.ID
 	Dir        string
 	State      checkpoint.Restore
+	// Stopped: the job was stopped with this checkpoint, so the task opens its operators, which commit what it promised, and finishes.
+	Stopped bool
 }

@@ -4,13 +4,17 @@ import (
 	"fmt"
 
 	"github.com/weirstream/weir/internal/element"
+	"github.com/weirstream/weir/internal/job"
 )
 
 // The strings below are lines of logs and transcripts: one each, stable.
 
 func describe(cp element.Checkpoint) string {
-	if cp.Final {
+	switch {
+	case cp.Final:
 		return fmt.Sprintf("%d final", cp.ID)
+	case cp.Stop != job.StopNone:
+		return fmt.Sprintf("%d %s", cp.ID, cp.Stop)
 	}
 	return fmt.Sprint(cp.ID)
 }
@@ -40,6 +44,9 @@ func (e ChannelClosed) String() string { return fmt.Sprintf("ChannelClosed %d", 
 
 // String is one line.
 func (InputEnded) String() string { return "InputEnded" }
+
+// String is one line.
+func (Stopped) String() string { return "Stopped" }
 
 // String is one line.
 func (e Block) String() string { return fmt.Sprintf("Block %d", e.Channel) }

@@ -124,6 +124,9 @@ func (t *Task) run(ctx, snapshots context.Context) error {
 		}
 	}
 	t.cfg.JobMaster.Running()
+	if r := t.cfg.Restore; r != nil && r.Stopped {
+		return t.step(snapshots, Stopped{})
+	}
 	for !t.done {
 		if err := t.turn(ctx, snapshots); err != nil {
 			return err
@@ -223,7 +226,7 @@ func (t *Task) work(snapshots context.Context) (bool, error) {
 
 // poll lets the source emit some records, unless it waits or has ended.
 func (t *Task) poll(snapshots context.Context) (bool, error) {
-	if t.drained || t.waiting {
+	if t.drained || t.waiting || t.core.Suspended() {
 		return false, nil
 	}
 	if t.core.Ended() { // before the checkpoint that was restored: a source must not begin again

@@ -38,7 +38,7 @@ func (t *runningTask) assemble(outs *exchange.Outputs, files task.StateFiles) (t
 		cfg.Input = t.gate
 	}
 	if r := t.deployment.Restore; r != nil {
-		cfg.Restore = &task.Restore{Checkpoint: r.Checkpoint, Dir: r.Dir, State: r.State}
+		cfg.Restore = &task.Restore{Checkpoint: r.Checkpoint, Dir: r.Dir, State: r.State, Stopped: r.Stopped}
 	}
 	return cfg, nil
 }

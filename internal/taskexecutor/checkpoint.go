@@ -2,8 +2,8 @@ package taskexecutor
 
 import (
 	"context"
-
-	"go.uber.org/zap"
+	"errors"
+	"fmt"
 
 	"github.com/weirstream/weir/internal/checkpoint"
 	"github.com/weirstream/weir/internal/element"
@@ -18,7 +18,7 @@ func (e *Executor) TriggerCheckpoint(ctx context.Context, r gateway.TriggerCheck
 	if _, err := e.current(ctx, r.Epoch); err != nil {
 		return nil, err
 	}
-	cp := element.Checkpoint{ID: int64(r.ID), Timestamp: r.Timestamp.UnixMilli(), Dir: r.Dir, Final: r.Final}
+	cp := element.Checkpoint{ID: int64(r.ID), Timestamp: r.Timestamp.UnixMilli(), Dir: r.Dir, Final: r.Final, Stop: r.Stop}
 	return e.each(r.Attempts, func(t *runningTask) {
 		s := t.stateNow()
 		if s == job.TaskFinished {
@@ -44,15 +44,16 @@ func (e *Executor) NotifyCheckpointAborted(ctx context.Context, r gateway.Notify
 	return e.notify(ctx, r.Epoch, r.Attempts, task.Aborted{ID: r.ID, Latest: r.LatestCompleted})
 }
 
-// notify posts an event to tasks. A full mailbox is no loss: heartbeats repeat what was completed, and a checkpoint that was aborted is overtaken by the
-// next one.
+// notify posts an event to tasks. When a mailbox is full the job master hears so: it tells the tasks again.
 func (e *Executor) notify(ctx context.Context, epoch job.LeaderEpoch, attempts []job.AttemptID, ev task.Event) ([]job.AttemptID, error) {
 	if _, err := e.current(ctx, epoch); err != nil {
 		return nil, err
 	}
-	return e.each(attempts, func(t *runningTask) {
-		if err := t.mail.Post(ev); err != nil {
-			t.log.Warn("notification not taken", zap.Error(err))
+	var full error
+	unknown := e.each(attempts, func(t *runningTask) {
+		if err := t.mail.Post(ev); errors.Is(err, task.ErrMailboxFull) { // else it has ended
+			full = &gateway.Error{Code: gateway.Unavailable, Message: fmt.Sprintf("task %s: %s", t.attempt, err), Remedy: "send it again"}
 		}
-	}), nil
+	})
+	return unknown, full
 }

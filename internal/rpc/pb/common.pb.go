@@ -163,6 +163,62 @@ func (JobState) EnumDescriptor() ([]byte, []int) {
 }
 
 // FailureClass decides what a failure leads to.
+// StopMode says how a job ends with a savepoint.
+type StopMode int32
+
+const (
+	StopMode_STOP_MODE_UNSPECIFIED StopMode = 0
+	// Sources emit nothing behind the savepoint; operators keep what they hold, for the job that starts from it.
+	StopMode_STOP_MODE_SUSPEND StopMode = 1
+	// Sources end, as if their input were over, and operators emit what they hold.
+	StopMode_STOP_MODE_DRAIN StopMode = 2
+	// The job goes on until the savepoint has completed and is canceled then; what it did meanwhile is not committed.
+	StopMode_STOP_MODE_CANCEL StopMode = 3
+)
+
+// Enum value maps for StopMode.
+var (
+	StopMode_name = map[int32]string{
+		0: "STOP_MODE_UNSPECIFIED",
+		1: "STOP_MODE_SUSPEND",
+		2: "STOP_MODE_DRAIN",
+		3: "STOP_MODE_CANCEL",
+	}
+	StopMode_value = map[string]int32{
+		"STOP_MODE_UNSPECIFIED": 0,
+		"STOP_MODE_SUSPEND":     1,
+		"STOP_MODE_DRAIN":       2,
+		"STOP_MODE_CANCEL":      3,
+	}
+)
+
+func (x StopMode) Enum() *StopMode {
+	p := new(StopMode)
+	*p = x
+	return p
+}
+
+func (x StopMode) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (StopMode) Descriptor() protoreflect.EnumDescriptor {
+	return file_weir_v1_common_proto_enumTypes[2].Descriptor()
+}
+
+func (StopMode) Type() protoreflect.EnumType {
+	return &file_weir_v1_common_proto_enumTypes[2]
+}
+
+func (x StopMode) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use StopMode.Descriptor instead.
+func (StopMode) EnumDescriptor() ([]byte, []int) {
+	return file_weir_v1_common_proto_rawDescGZIP(), []int{2}
+}
+
 type FailureClass int32
 
 const (
@@ -202,11 +258,11 @@ func (x FailureClass) String() string {
 }
 
 func (FailureClass) Descriptor() protoreflect.EnumDescriptor {
-	return file_weir_v1_common_proto_enumTypes[2].Descriptor()
+	return file_weir_v1_common_proto_enumTypes[3].Descriptor()
 }
 
 func (FailureClass) Type() protoreflect.EnumType {
-	return &file_weir_v1_common_proto_enumTypes[2]
+	return &file_weir_v1_common_proto_enumTypes[3]
 }
 
 func (x FailureClass) Number() protoreflect.EnumNumber {
@@ -215,7 +271,7 @@ func (x FailureClass) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use FailureClass.Descriptor instead.
 func (FailureClass) EnumDescriptor() ([]byte, []int) {
-	return file_weir_v1_common_proto_rawDescGZIP(), []int{2}
+	return file_weir_v1_common_proto_rawDescGZIP(), []int{3}
 }
 
 // AttemptId names one execution attempt: one incarnation of one subtask.
@@ -862,7 +918,12 @@ const file_weir_v1_common_proto_rawDesc = "" +
 	"\x14JOB_STATE_CANCELLING\x10\x05\x12\x16\n" +
 	"\x12JOB_STATE_CANCELED\x10\x06\x12\x16\n" +
 	"\x12JOB_STATE_FINISHED\x10\a\x12\x18\n" +
-	"\x14JOB_STATE_RESTARTING\x10\b*\x84\x01\n" +
+	"\x14JOB_STATE_RESTARTING\x10\b*g\n" +
+	"\bStopMode\x12\x19\n" +
+	"\x15STOP_MODE_UNSPECIFIED\x10\x00\x12\x15\n" +
+	"\x11STOP_MODE_SUSPEND\x10\x01\x12\x13\n" +
+	"\x0fSTOP_MODE_DRAIN\x10\x02\x12\x14\n" +
+	"\x10STOP_MODE_CANCEL\x10\x03*\x84\x01\n" +
 	"\fFailureClass\x12\x1d\n" +
 	"\x19FAILURE_CLASS_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12FAILURE_CLASS_TASK\x10\x01\x12 \n" +
@@ -881,30 +942,31 @@ func file_weir_v1_common_proto_rawDescGZIP() []byte {
 	return file_weir_v1_common_proto_rawDescData
 }
 
-var file_weir_v1_common_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
+var file_weir_v1_common_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
 var file_weir_v1_common_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_weir_v1_common_proto_goTypes = []any{
 	(TaskState)(0),            // 0: weir.v1.TaskState
 	(JobState)(0),             // 1: weir.v1.JobState
-	(FailureClass)(0),         // 2: weir.v1.FailureClass
-	(*AttemptId)(nil),         // 3: weir.v1.AttemptId
-	(*Failure)(nil),           // 4: weir.v1.Failure
-	(*ErrorDetail)(nil),       // 5: weir.v1.ErrorDetail
-	(*JobOptions)(nil),        // 6: weir.v1.JobOptions
-	(*CheckpointOptions)(nil), // 7: weir.v1.CheckpointOptions
-	(*RestartOptions)(nil),    // 8: weir.v1.RestartOptions
-	(*ExchangeOptions)(nil),   // 9: weir.v1.ExchangeOptions
+	(StopMode)(0),             // 2: weir.v1.StopMode
+	(FailureClass)(0),         // 3: weir.v1.FailureClass
+	(*AttemptId)(nil),         // 4: weir.v1.AttemptId
+	(*Failure)(nil),           // 5: weir.v1.Failure
+	(*ErrorDetail)(nil),       // 6: weir.v1.ErrorDetail
+	(*JobOptions)(nil),        // 7: weir.v1.JobOptions
+	(*CheckpointOptions)(nil), // 8: weir.v1.CheckpointOptions
+	(*RestartOptions)(nil),    // 9: weir.v1.RestartOptions
+	(*ExchangeOptions)(nil),   // 10: weir.v1.ExchangeOptions
 }
 var file_weir_v1_common_proto_depIdxs = []int32{
-	2, // 0: weir.v1.Failure.class:type_name -> weir.v1.FailureClass
-	7, // 1: weir.v1.JobOptions.checkpoint:type_name -> weir.v1.CheckpointOptions
-	8, // 2: weir.v1.JobOptions.restart:type_name -> weir.v1.RestartOptions
-	9, // 3: weir.v1.JobOptions.exchange:type_name -> weir.v1.ExchangeOptions
-	4, // [4:4] is the sub-list for method output_type
-	4, // [4:4] is the sub-list for method input_type
-	4, // [4:4] is the sub-list for extension type_name
-	4, // [4:4] is the sub-list for extension extendee
-	0, // [0:4] is the sub-list for field type_name
+	3,  // 0: weir.v1.Failure.class:type_name -> weir.v1.FailureClass
+	8,  // 1: weir.v1.JobOptions.checkpoint:type_name -> weir.v1.CheckpointOptions
+	9,  // 2: weir.v1.JobOptions.restart:type_name -> weir.v1.RestartOptions
+	10, // 3: weir.v1.JobOptions.exchange:type_name -> weir.v1.ExchangeOptions
+	4,  // [4:4] is the sub-list for method output_type
+	4,  // [4:4] is the sub-list for method input_type
+	4,  // [4:4] is the sub-list for extension type_name
+	4,  // [4:4] is the sub-list for extension extendee
+	0,  // [0:4] is the sub-list for field type_name
 }
 
 func init() { file_weir_v1_common_proto_init() }
@@ -917,7 +979,7 @@ func file_weir_v1_common_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_weir_v1_common_proto_rawDesc), len(file_weir_v1_common_proto_rawDesc)),
-			NumEnums:      3,
+			NumEnums:      4,
 			NumMessages:   7,
 			NumExtensions: 0,
 			NumServices:   0,

@@ -553,7 +553,9 @@ type JobStatus struct {
 	// No checkpoint has completed for too long, and why; empty when all is well.
 	Degraded string `protobuf:"bytes,14,opt,name=degraded,proto3" json:"degraded,omitempty"`
 	// Tasks that work off a backlog, and what that means for checkpoints; empty when none does.
-	Backlog       string `protobuf:"bytes,15,opt,name=backlog,proto3" json:"backlog,omitempty"`
+	Backlog string `protobuf:"bytes,15,opt,name=backlog,proto3" json:"backlog,omitempty"`
+	// The savepoint that the job was stopped with; empty: it was not.
+	StoppedWith   string `protobuf:"bytes,16,opt,name=stopped_with,json=stoppedWith,proto3" json:"stopped_with,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -689,6 +691,13 @@ func (x *JobStatus) GetDegraded() string {
 func (x *JobStatus) GetBacklog() string {
 	if x != nil {
 		return x.Backlog
+	}
+	return ""
+}
+
+func (x *JobStatus) GetStoppedWith() string {
+	if x != nil {
+		return x.StoppedWith
 	}
 	return ""
 }
@@ -942,6 +951,145 @@ func (x *CancelJobResponse) GetState() JobState {
 	return JobState_JOB_STATE_UNSPECIFIED
 }
 
+type StopJobRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	JobId string                 `protobuf:"bytes,1,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
+	// Optional fence: when not zero it must be the job's leader epoch.
+	LeaderEpoch uint64 `protobuf:"varint,2,opt,name=leader_epoch,json=leaderEpoch,proto3" json:"leader_epoch,omitempty"`
+	// Parent directory of the savepoint; empty: the job master's --savepoint-dir.
+	Directory string `protobuf:"bytes,3,opt,name=directory,proto3" json:"directory,omitempty"`
+	// Unspecified: suspend.
+	Mode          StopMode `protobuf:"varint,4,opt,name=mode,proto3,enum=weir.v1.StopMode" json:"mode,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StopJobRequest) Reset() {
+	*x = StopJobRequest{}
+	mi := &file_weir_v1_job_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StopJobRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StopJobRequest) ProtoMessage() {}
+
+func (x *StopJobRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_v1_job_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StopJobRequest.ProtoReflect.Descriptor instead.
+func (*StopJobRequest) Descriptor() ([]byte, []int) {
+	return file_weir_v1_job_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *StopJobRequest) GetJobId() string {
+	if x != nil {
+		return x.JobId
+	}
+	return ""
+}
+
+func (x *StopJobRequest) GetLeaderEpoch() uint64 {
+	if x != nil {
+		return x.LeaderEpoch
+	}
+	return 0
+}
+
+func (x *StopJobRequest) GetDirectory() string {
+	if x != nil {
+		return x.Directory
+	}
+	return ""
+}
+
+func (x *StopJobRequest) GetMode() StopMode {
+	if x != nil {
+		return x.Mode
+	}
+	return StopMode_STOP_MODE_UNSPECIFIED
+}
+
+type StopJobResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	State         JobState               `protobuf:"varint,1,opt,name=state,proto3,enum=weir.v1.JobState" json:"state,omitempty"`
+	CheckpointId  int64                  `protobuf:"varint,2,opt,name=checkpoint_id,json=checkpointId,proto3" json:"checkpoint_id,omitempty"`
+	Path          string                 `protobuf:"bytes,3,opt,name=path,proto3" json:"path,omitempty"`
+	DurationUs    int64                  `protobuf:"varint,4,opt,name=duration_us,json=durationUs,proto3" json:"duration_us,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StopJobResponse) Reset() {
+	*x = StopJobResponse{}
+	mi := &file_weir_v1_job_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StopJobResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StopJobResponse) ProtoMessage() {}
+
+func (x *StopJobResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_v1_job_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StopJobResponse.ProtoReflect.Descriptor instead.
+func (*StopJobResponse) Descriptor() ([]byte, []int) {
+	return file_weir_v1_job_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *StopJobResponse) GetState() JobState {
+	if x != nil {
+		return x.State
+	}
+	return JobState_JOB_STATE_UNSPECIFIED
+}
+
+func (x *StopJobResponse) GetCheckpointId() int64 {
+	if x != nil {
+		return x.CheckpointId
+	}
+	return 0
+}
+
+func (x *StopJobResponse) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *StopJobResponse) GetDurationUs() int64 {
+	if x != nil {
+		return x.DurationUs
+	}
+	return 0
+}
+
 type TriggerJobCheckpointRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	JobId string                 `protobuf:"bytes,1,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
@@ -953,7 +1101,7 @@ type TriggerJobCheckpointRequest struct {
 
 func (x *TriggerJobCheckpointRequest) Reset() {
 	*x = TriggerJobCheckpointRequest{}
-	mi := &file_weir_v1_job_proto_msgTypes[14]
+	mi := &file_weir_v1_job_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -965,7 +1113,7 @@ func (x *TriggerJobCheckpointRequest) String() string {
 func (*TriggerJobCheckpointRequest) ProtoMessage() {}
 
 func (x *TriggerJobCheckpointRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_v1_job_proto_msgTypes[14]
+	mi := &file_weir_v1_job_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -978,7 +1126,7 @@ func (x *TriggerJobCheckpointRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerJobCheckpointRequest.ProtoReflect.Descriptor instead.
 func (*TriggerJobCheckpointRequest) Descriptor() ([]byte, []int) {
-	return file_weir_v1_job_proto_rawDescGZIP(), []int{14}
+	return file_weir_v1_job_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *TriggerJobCheckpointRequest) GetJobId() string {
@@ -1006,7 +1154,7 @@ type TriggerJobCheckpointResponse struct {
 
 func (x *TriggerJobCheckpointResponse) Reset() {
 	*x = TriggerJobCheckpointResponse{}
-	mi := &file_weir_v1_job_proto_msgTypes[15]
+	mi := &file_weir_v1_job_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1018,7 +1166,7 @@ func (x *TriggerJobCheckpointResponse) String() string {
 func (*TriggerJobCheckpointResponse) ProtoMessage() {}
 
 func (x *TriggerJobCheckpointResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_v1_job_proto_msgTypes[15]
+	mi := &file_weir_v1_job_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1031,7 +1179,7 @@ func (x *TriggerJobCheckpointResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerJobCheckpointResponse.ProtoReflect.Descriptor instead.
 func (*TriggerJobCheckpointResponse) Descriptor() ([]byte, []int) {
-	return file_weir_v1_job_proto_rawDescGZIP(), []int{15}
+	return file_weir_v1_job_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *TriggerJobCheckpointResponse) GetCheckpointId() int64 {
@@ -1067,7 +1215,7 @@ type TriggerSavepointRequest struct {
 
 func (x *TriggerSavepointRequest) Reset() {
 	*x = TriggerSavepointRequest{}
-	mi := &file_weir_v1_job_proto_msgTypes[16]
+	mi := &file_weir_v1_job_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1079,7 +1227,7 @@ func (x *TriggerSavepointRequest) String() string {
 func (*TriggerSavepointRequest) ProtoMessage() {}
 
 func (x *TriggerSavepointRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_v1_job_proto_msgTypes[16]
+	mi := &file_weir_v1_job_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1092,7 +1240,7 @@ func (x *TriggerSavepointRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerSavepointRequest.ProtoReflect.Descriptor instead.
 func (*TriggerSavepointRequest) Descriptor() ([]byte, []int) {
-	return file_weir_v1_job_proto_rawDescGZIP(), []int{16}
+	return file_weir_v1_job_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *TriggerSavepointRequest) GetJobId() string {
@@ -1127,7 +1275,7 @@ type TriggerSavepointResponse struct {
 
 func (x *TriggerSavepointResponse) Reset() {
 	*x = TriggerSavepointResponse{}
-	mi := &file_weir_v1_job_proto_msgTypes[17]
+	mi := &file_weir_v1_job_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1139,7 +1287,7 @@ func (x *TriggerSavepointResponse) String() string {
 func (*TriggerSavepointResponse) ProtoMessage() {}
 
 func (x *TriggerSavepointResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_v1_job_proto_msgTypes[17]
+	mi := &file_weir_v1_job_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1152,7 +1300,7 @@ func (x *TriggerSavepointResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerSavepointResponse.ProtoReflect.Descriptor instead.
 func (*TriggerSavepointResponse) Descriptor() ([]byte, []int) {
-	return file_weir_v1_job_proto_rawDescGZIP(), []int{17}
+	return file_weir_v1_job_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *TriggerSavepointResponse) GetCheckpointId() int64 {
@@ -1186,7 +1334,7 @@ type DisposeSavepointRequest struct {
 
 func (x *DisposeSavepointRequest) Reset() {
 	*x = DisposeSavepointRequest{}
-	mi := &file_weir_v1_job_proto_msgTypes[18]
+	mi := &file_weir_v1_job_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1198,7 +1346,7 @@ func (x *DisposeSavepointRequest) String() string {
 func (*DisposeSavepointRequest) ProtoMessage() {}
 
 func (x *DisposeSavepointRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_v1_job_proto_msgTypes[18]
+	mi := &file_weir_v1_job_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1211,7 +1359,7 @@ func (x *DisposeSavepointRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DisposeSavepointRequest.ProtoReflect.Descriptor instead.
 func (*DisposeSavepointRequest) Descriptor() ([]byte, []int) {
-	return file_weir_v1_job_proto_rawDescGZIP(), []int{18}
+	return file_weir_v1_job_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *DisposeSavepointRequest) GetPath() string {
@@ -1229,7 +1377,7 @@ type DisposeSavepointResponse struct {
 
 func (x *DisposeSavepointResponse) Reset() {
 	*x = DisposeSavepointResponse{}
-	mi := &file_weir_v1_job_proto_msgTypes[19]
+	mi := &file_weir_v1_job_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1241,7 +1389,7 @@ func (x *DisposeSavepointResponse) String() string {
 func (*DisposeSavepointResponse) ProtoMessage() {}
 
 func (x *DisposeSavepointResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_v1_job_proto_msgTypes[19]
+	mi := &file_weir_v1_job_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1254,7 +1402,7 @@ func (x *DisposeSavepointResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DisposeSavepointResponse.ProtoReflect.Descriptor instead.
 func (*DisposeSavepointResponse) Descriptor() ([]byte, []int) {
-	return file_weir_v1_job_proto_rawDescGZIP(), []int{19}
+	return file_weir_v1_job_proto_rawDescGZIP(), []int{21}
 }
 
 type ListCheckpointsRequest struct {
@@ -1266,7 +1414,7 @@ type ListCheckpointsRequest struct {
 
 func (x *ListCheckpointsRequest) Reset() {
 	*x = ListCheckpointsRequest{}
-	mi := &file_weir_v1_job_proto_msgTypes[20]
+	mi := &file_weir_v1_job_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1278,7 +1426,7 @@ func (x *ListCheckpointsRequest) String() string {
 func (*ListCheckpointsRequest) ProtoMessage() {}
 
 func (x *ListCheckpointsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_v1_job_proto_msgTypes[20]
+	mi := &file_weir_v1_job_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1291,7 +1439,7 @@ func (x *ListCheckpointsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListCheckpointsRequest.ProtoReflect.Descriptor instead.
 func (*ListCheckpointsRequest) Descriptor() ([]byte, []int) {
-	return file_weir_v1_job_proto_rawDescGZIP(), []int{20}
+	return file_weir_v1_job_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ListCheckpointsRequest) GetJobId() string {
@@ -1310,7 +1458,7 @@ type ListCheckpointsResponse struct {
 
 func (x *ListCheckpointsResponse) Reset() {
 	*x = ListCheckpointsResponse{}
-	mi := &file_weir_v1_job_proto_msgTypes[21]
+	mi := &file_weir_v1_job_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1322,7 +1470,7 @@ func (x *ListCheckpointsResponse) String() string {
 func (*ListCheckpointsResponse) ProtoMessage() {}
 
 func (x *ListCheckpointsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_v1_job_proto_msgTypes[21]
+	mi := &file_weir_v1_job_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1335,7 +1483,7 @@ func (x *ListCheckpointsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListCheckpointsResponse.ProtoReflect.Descriptor instead.
 func (*ListCheckpointsResponse) Descriptor() ([]byte, []int) {
-	return file_weir_v1_job_proto_rawDescGZIP(), []int{21}
+	return file_weir_v1_job_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ListCheckpointsResponse) GetCheckpoints() []*CheckpointSummary {
@@ -1355,7 +1503,7 @@ type GetCheckpointRequest struct {
 
 func (x *GetCheckpointRequest) Reset() {
 	*x = GetCheckpointRequest{}
-	mi := &file_weir_v1_job_proto_msgTypes[22]
+	mi := &file_weir_v1_job_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1367,7 +1515,7 @@ func (x *GetCheckpointRequest) String() string {
 func (*GetCheckpointRequest) ProtoMessage() {}
 
 func (x *GetCheckpointRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_v1_job_proto_msgTypes[22]
+	mi := &file_weir_v1_job_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1380,7 +1528,7 @@ func (x *GetCheckpointRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetCheckpointRequest.ProtoReflect.Descriptor instead.
 func (*GetCheckpointRequest) Descriptor() ([]byte, []int) {
-	return file_weir_v1_job_proto_rawDescGZIP(), []int{22}
+	return file_weir_v1_job_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *GetCheckpointRequest) GetJobId() string {
@@ -1407,7 +1555,7 @@ type GetCheckpointResponse struct {
 
 func (x *GetCheckpointResponse) Reset() {
 	*x = GetCheckpointResponse{}
-	mi := &file_weir_v1_job_proto_msgTypes[23]
+	mi := &file_weir_v1_job_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1419,7 +1567,7 @@ func (x *GetCheckpointResponse) String() string {
 func (*GetCheckpointResponse) ProtoMessage() {}
 
 func (x *GetCheckpointResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_v1_job_proto_msgTypes[23]
+	mi := &file_weir_v1_job_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1432,7 +1580,7 @@ func (x *GetCheckpointResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetCheckpointResponse.ProtoReflect.Descriptor instead.
 func (*GetCheckpointResponse) Descriptor() ([]byte, []int) {
-	return file_weir_v1_job_proto_rawDescGZIP(), []int{23}
+	return file_weir_v1_job_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *GetCheckpointResponse) GetCheckpoint() *CheckpointSummary {
@@ -1463,7 +1611,7 @@ type SubtaskCheckpointStatus struct {
 
 func (x *SubtaskCheckpointStatus) Reset() {
 	*x = SubtaskCheckpointStatus{}
-	mi := &file_weir_v1_job_proto_msgTypes[24]
+	mi := &file_weir_v1_job_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1475,7 +1623,7 @@ func (x *SubtaskCheckpointStatus) String() string {
 func (*SubtaskCheckpointStatus) ProtoMessage() {}
 
 func (x *SubtaskCheckpointStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_v1_job_proto_msgTypes[24]
+	mi := &file_weir_v1_job_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1488,7 +1636,7 @@ func (x *SubtaskCheckpointStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubtaskCheckpointStatus.ProtoReflect.Descriptor instead.
 func (*SubtaskCheckpointStatus) Descriptor() ([]byte, []int) {
-	return file_weir_v1_job_proto_rawDescGZIP(), []int{24}
+	return file_weir_v1_job_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *SubtaskCheckpointStatus) GetVertexId() string {
@@ -1548,7 +1696,7 @@ type CheckpointSummary struct {
 
 func (x *CheckpointSummary) Reset() {
 	*x = CheckpointSummary{}
-	mi := &file_weir_v1_job_proto_msgTypes[25]
+	mi := &file_weir_v1_job_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1560,7 +1708,7 @@ func (x *CheckpointSummary) String() string {
 func (*CheckpointSummary) ProtoMessage() {}
 
 func (x *CheckpointSummary) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_v1_job_proto_msgTypes[25]
+	mi := &file_weir_v1_job_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1573,7 +1721,7 @@ func (x *CheckpointSummary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointSummary.ProtoReflect.Descriptor instead.
 func (*CheckpointSummary) Descriptor() ([]byte, []int) {
-	return file_weir_v1_job_proto_rawDescGZIP(), []int{25}
+	return file_weir_v1_job_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *CheckpointSummary) GetCheckpointId() int64 {
@@ -1668,7 +1816,7 @@ type ListTaskExecutorsRequest struct {
 
 func (x *ListTaskExecutorsRequest) Reset() {
 	*x = ListTaskExecutorsRequest{}
-	mi := &file_weir_v1_job_proto_msgTypes[26]
+	mi := &file_weir_v1_job_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1680,7 +1828,7 @@ func (x *ListTaskExecutorsRequest) String() string {
 func (*ListTaskExecutorsRequest) ProtoMessage() {}
 
 func (x *ListTaskExecutorsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_v1_job_proto_msgTypes[26]
+	mi := &file_weir_v1_job_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1693,7 +1841,7 @@ func (x *ListTaskExecutorsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTaskExecutorsRequest.ProtoReflect.Descriptor instead.
 func (*ListTaskExecutorsRequest) Descriptor() ([]byte, []int) {
-	return file_weir_v1_job_proto_rawDescGZIP(), []int{26}
+	return file_weir_v1_job_proto_rawDescGZIP(), []int{28}
 }
 
 type ListTaskExecutorsResponse struct {
@@ -1705,7 +1853,7 @@ type ListTaskExecutorsResponse struct {
 
 func (x *ListTaskExecutorsResponse) Reset() {
 	*x = ListTaskExecutorsResponse{}
-	mi := &file_weir_v1_job_proto_msgTypes[27]
+	mi := &file_weir_v1_job_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1717,7 +1865,7 @@ func (x *ListTaskExecutorsResponse) String() string {
 func (*ListTaskExecutorsResponse) ProtoMessage() {}
 
 func (x *ListTaskExecutorsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_v1_job_proto_msgTypes[27]
+	mi := &file_weir_v1_job_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1730,7 +1878,7 @@ func (x *ListTaskExecutorsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTaskExecutorsResponse.ProtoReflect.Descriptor instead.
 func (*ListTaskExecutorsResponse) Descriptor() ([]byte, []int) {
-	return file_weir_v1_job_proto_rawDescGZIP(), []int{27}
+	return file_weir_v1_job_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ListTaskExecutorsResponse) GetExecutors() []*TaskExecutorStatus {
@@ -1756,7 +1904,7 @@ type TaskExecutorStatus struct {
 
 func (x *TaskExecutorStatus) Reset() {
 	*x = TaskExecutorStatus{}
-	mi := &file_weir_v1_job_proto_msgTypes[28]
+	mi := &file_weir_v1_job_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1768,7 +1916,7 @@ func (x *TaskExecutorStatus) String() string {
 func (*TaskExecutorStatus) ProtoMessage() {}
 
 func (x *TaskExecutorStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_v1_job_proto_msgTypes[28]
+	mi := &file_weir_v1_job_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1781,7 +1929,7 @@ func (x *TaskExecutorStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskExecutorStatus.ProtoReflect.Descriptor instead.
 func (*TaskExecutorStatus) Descriptor() ([]byte, []int) {
-	return file_weir_v1_job_proto_rawDescGZIP(), []int{28}
+	return file_weir_v1_job_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *TaskExecutorStatus) GetExecutorId() string {
@@ -1872,7 +2020,7 @@ const file_weir_v1_job_proto_rawDesc = "" +
 	"\x06events\x18\x02 \x03(\v2\x11.weir.v1.JobEventR\x06events\"A\n" +
 	"\bJobEvent\x12!\n" +
 	"\ftimestamp_ms\x18\x01 \x01(\x03R\vtimestampMs\x12\x12\n" +
-	"\x04text\x18\x02 \x01(\tR\x04text\"\xaf\x04\n" +
+	"\x04text\x18\x02 \x01(\tR\x04text\"\xd2\x04\n" +
 	"\tJobStatus\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\tR\x05jobId\x12\x19\n" +
 	"\bjob_name\x18\x02 \x01(\tR\ajobName\x12'\n" +
@@ -1889,7 +2037,8 @@ const file_weir_v1_job_proto_rawDesc = "" +
 	"\fleader_epoch\x18\f \x01(\x04R\vleaderEpoch\x12 \n" +
 	"\vfingerprint\x18\r \x01(\tR\vfingerprint\x12\x1a\n" +
 	"\bdegraded\x18\x0e \x01(\tR\bdegraded\x12\x18\n" +
-	"\abacklog\x18\x0f \x01(\tR\abacklog\"\xa4\x01\n" +
+	"\abacklog\x18\x0f \x01(\tR\abacklog\x12!\n" +
+	"\fstopped_with\x18\x10 \x01(\tR\vstoppedWith\"\xa4\x01\n" +
 	"\fVertexStatus\x12\x1b\n" +
 	"\tvertex_id\x18\x01 \x01(\tR\bvertexId\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12 \n" +
@@ -1910,7 +2059,18 @@ const file_weir_v1_job_proto_rawDesc = "" +
 	"\x10CancelJobRequest\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\tR\x05jobId\"<\n" +
 	"\x11CancelJobResponse\x12'\n" +
-	"\x05state\x18\x01 \x01(\x0e2\x11.weir.v1.JobStateR\x05state\"W\n" +
+	"\x05state\x18\x01 \x01(\x0e2\x11.weir.v1.JobStateR\x05state\"\x8f\x01\n" +
+	"\x0eStopJobRequest\x12\x15\n" +
+	"\x06job_id\x18\x01 \x01(\tR\x05jobId\x12!\n" +
+	"\fleader_epoch\x18\x02 \x01(\x04R\vleaderEpoch\x12\x1c\n" +
+	"\tdirectory\x18\x03 \x01(\tR\tdirectory\x12%\n" +
+	"\x04mode\x18\x04 \x01(\x0e2\x11.weir.v1.StopModeR\x04mode\"\x94\x01\n" +
+	"\x0fStopJobResponse\x12'\n" +
+	"\x05state\x18\x01 \x01(\x0e2\x11.weir.v1.JobStateR\x05state\x12#\n" +
+	"\rcheckpoint_id\x18\x02 \x01(\x03R\fcheckpointId\x12\x12\n" +
+	"\x04path\x18\x03 \x01(\tR\x04path\x12\x1f\n" +
+	"\vduration_us\x18\x04 \x01(\x03R\n" +
+	"durationUs\"W\n" +
 	"\x1bTriggerJobCheckpointRequest\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\tR\x05jobId\x12!\n" +
 	"\fleader_epoch\x18\x02 \x01(\x04R\vleaderEpoch\"x\n" +
@@ -1984,14 +2144,15 @@ const file_weir_v1_job_proto_rawDesc = "" +
 	"\x18CHECKPOINT_STATE_PENDING\x10\x01\x12\x1f\n" +
 	"\x1bCHECKPOINT_STATE_FINALIZING\x10\x02\x12\x1e\n" +
 	"\x1aCHECKPOINT_STATE_COMPLETED\x10\x03\x12\x1c\n" +
-	"\x18CHECKPOINT_STATE_ABORTED\x10\x042\xe9\x06\n" +
+	"\x18CHECKPOINT_STATE_ABORTED\x10\x042\xa7\a\n" +
 	"\n" +
 	"JobService\x12B\n" +
 	"\tSubmitJob\x12\x19.weir.v1.SubmitJobRequest\x1a\x1a.weir.v1.SubmitJobResponse\x12?\n" +
 	"\bListJobs\x12\x18.weir.v1.ListJobsRequest\x1a\x19.weir.v1.ListJobsResponse\x129\n" +
 	"\x06GetJob\x12\x16.weir.v1.GetJobRequest\x1a\x17.weir.v1.GetJobResponse\x12A\n" +
 	"\bWatchJob\x12\x18.weir.v1.WatchJobRequest\x1a\x19.weir.v1.WatchJobResponse0\x01\x12B\n" +
-	"\tCancelJob\x12\x19.weir.v1.CancelJobRequest\x1a\x1a.weir.v1.CancelJobResponse\x12`\n" +
+	"\tCancelJob\x12\x19.weir.v1.CancelJobRequest\x1a\x1a.weir.v1.CancelJobResponse\x12<\n" +
+	"\aStopJob\x12\x17.weir.v1.StopJobRequest\x1a\x18.weir.v1.StopJobResponse\x12`\n" +
 	"\x11TriggerCheckpoint\x12$.weir.v1.TriggerJobCheckpointRequest\x1a%.weir.v1.TriggerJobCheckpointResponse\x12W\n" +
 	"\x10TriggerSavepoint\x12 .weir.v1.TriggerSavepointRequest\x1a!.weir.v1.TriggerSavepointResponse\x12T\n" +
 	"\x0fListCheckpoints\x12\x1f.weir.v1.ListCheckpointsRequest\x1a .weir.v1.ListCheckpointsResponse\x12N\n" +
@@ -2012,7 +2173,7 @@ func file_weir_v1_job_proto_rawDescGZIP() []byte {
 }
 
 var file_weir_v1_job_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_weir_v1_job_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
+var file_weir_v1_job_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
 var file_weir_v1_job_proto_goTypes = []any{
 	(CheckpointState)(0),                 // 0: weir.v1.CheckpointState
 	(*SubmitJobRequest)(nil),             // 1: weir.v1.SubmitJobRequest
@@ -2029,77 +2190,84 @@ var file_weir_v1_job_proto_goTypes = []any{
 	(*TaskStatus)(nil),                   // 12: weir.v1.TaskStatus
 	(*CancelJobRequest)(nil),             // 13: weir.v1.CancelJobRequest
 	(*CancelJobResponse)(nil),            // 14: weir.v1.CancelJobResponse
-	(*TriggerJobCheckpointRequest)(nil),  // 15: weir.v1.TriggerJobCheckpointRequest
-	(*TriggerJobCheckpointResponse)(nil), // 16: weir.v1.TriggerJobCheckpointResponse
-	(*TriggerSavepointRequest)(nil),      // 17: weir.v1.TriggerSavepointRequest
-	(*TriggerSavepointResponse)(nil),     // 18: weir.v1.TriggerSavepointResponse
-	(*DisposeSavepointRequest)(nil),      // 19: weir.v1.DisposeSavepointRequest
-	(*DisposeSavepointResponse)(nil),     // 20: weir.v1.DisposeSavepointResponse
-	(*ListCheckpointsRequest)(nil),       // 21: weir.v1.ListCheckpointsRequest
-	(*ListCheckpointsResponse)(nil),      // 22: weir.v1.ListCheckpointsResponse
-	(*GetCheckpointRequest)(nil),         // 23: weir.v1.GetCheckpointRequest
-	(*GetCheckpointResponse)(nil),        // 24: weir.v1.GetCheckpointResponse
-	(*SubtaskCheckpointStatus)(nil),      // 25: weir.v1.SubtaskCheckpointStatus
-	(*CheckpointSummary)(nil),            // 26: weir.v1.CheckpointSummary
-	(*ListTaskExecutorsRequest)(nil),     // 27: weir.v1.ListTaskExecutorsRequest
-	(*ListTaskExecutorsResponse)(nil),    // 28: weir.v1.ListTaskExecutorsResponse
-	(*TaskExecutorStatus)(nil),           // 29: weir.v1.TaskExecutorStatus
-	nil,                                  // 30: weir.v1.SubmitJobRequest.ParamsEntry
-	(*JobOptions)(nil),                   // 31: weir.v1.JobOptions
-	(JobState)(0),                        // 32: weir.v1.JobState
-	(*AttemptId)(nil),                    // 33: weir.v1.AttemptId
-	(TaskState)(0),                       // 34: weir.v1.TaskState
-	(*CheckpointMetrics)(nil),            // 35: weir.v1.CheckpointMetrics
-	(CheckpointKind)(0),                  // 36: weir.v1.CheckpointKind
+	(*StopJobRequest)(nil),               // 15: weir.v1.StopJobRequest
+	(*StopJobResponse)(nil),              // 16: weir.v1.StopJobResponse
+	(*TriggerJobCheckpointRequest)(nil),  // 17: weir.v1.TriggerJobCheckpointRequest
+	(*TriggerJobCheckpointResponse)(nil), // 18: weir.v1.TriggerJobCheckpointResponse
+	(*TriggerSavepointRequest)(nil),      // 19: weir.v1.TriggerSavepointRequest
+	(*TriggerSavepointResponse)(nil),     // 20: weir.v1.TriggerSavepointResponse
+	(*DisposeSavepointRequest)(nil),      // 21: weir.v1.DisposeSavepointRequest
+	(*DisposeSavepointResponse)(nil),     // 22: weir.v1.DisposeSavepointResponse
+	(*ListCheckpointsRequest)(nil),       // 23: weir.v1.ListCheckpointsRequest
+	(*ListCheckpointsResponse)(nil),      // 24: weir.v1.ListCheckpointsResponse
+	(*GetCheckpointRequest)(nil),         // 25: weir.v1.GetCheckpointRequest
+	(*GetCheckpointResponse)(nil),        // 26: weir.v1.GetCheckpointResponse
+	(*SubtaskCheckpointStatus)(nil),      // 27: weir.v1.SubtaskCheckpointStatus
+	(*CheckpointSummary)(nil),            // 28: weir.v1.CheckpointSummary
+	(*ListTaskExecutorsRequest)(nil),     // 29: weir.v1.ListTaskExecutorsRequest
+	(*ListTaskExecutorsResponse)(nil),    // 30: weir.v1.ListTaskExecutorsResponse
+	(*TaskExecutorStatus)(nil),           // 31: weir.v1.TaskExecutorStatus
+	nil,                                  // 32: weir.v1.SubmitJobRequest.ParamsEntry
+	(*JobOptions)(nil),                   // 33: weir.v1.JobOptions
+	(JobState)(0),                        // 34: weir.v1.JobState
+	(*AttemptId)(nil),                    // 35: weir.v1.AttemptId
+	(TaskState)(0),                       // 36: weir.v1.TaskState
+	(StopMode)(0),                        // 37: weir.v1.StopMode
+	(*CheckpointMetrics)(nil),            // 38: weir.v1.CheckpointMetrics
+	(CheckpointKind)(0),                  // 39: weir.v1.CheckpointKind
 }
 var file_weir_v1_job_proto_depIdxs = []int32{
-	30, // 0: weir.v1.SubmitJobRequest.params:type_name -> weir.v1.SubmitJobRequest.ParamsEntry
-	31, // 1: weir.v1.SubmitJobRequest.options:type_name -> weir.v1.JobOptions
+	32, // 0: weir.v1.SubmitJobRequest.params:type_name -> weir.v1.SubmitJobRequest.ParamsEntry
+	33, // 1: weir.v1.SubmitJobRequest.options:type_name -> weir.v1.JobOptions
 	10, // 2: weir.v1.ListJobsResponse.jobs:type_name -> weir.v1.JobStatus
 	10, // 3: weir.v1.GetJobResponse.job:type_name -> weir.v1.JobStatus
 	10, // 4: weir.v1.WatchJobResponse.job:type_name -> weir.v1.JobStatus
 	9,  // 5: weir.v1.WatchJobResponse.events:type_name -> weir.v1.JobEvent
-	32, // 6: weir.v1.JobStatus.state:type_name -> weir.v1.JobState
+	34, // 6: weir.v1.JobStatus.state:type_name -> weir.v1.JobState
 	11, // 7: weir.v1.JobStatus.vertices:type_name -> weir.v1.VertexStatus
-	26, // 8: weir.v1.JobStatus.last_checkpoint:type_name -> weir.v1.CheckpointSummary
+	28, // 8: weir.v1.JobStatus.last_checkpoint:type_name -> weir.v1.CheckpointSummary
 	12, // 9: weir.v1.VertexStatus.tasks:type_name -> weir.v1.TaskStatus
-	33, // 10: weir.v1.TaskStatus.attempt:type_name -> weir.v1.AttemptId
-	34, // 11: weir.v1.TaskStatus.state:type_name -> weir.v1.TaskState
-	32, // 12: weir.v1.CancelJobResponse.state:type_name -> weir.v1.JobState
-	26, // 13: weir.v1.ListCheckpointsResponse.checkpoints:type_name -> weir.v1.CheckpointSummary
-	26, // 14: weir.v1.GetCheckpointResponse.checkpoint:type_name -> weir.v1.CheckpointSummary
-	25, // 15: weir.v1.GetCheckpointResponse.subtasks:type_name -> weir.v1.SubtaskCheckpointStatus
-	35, // 16: weir.v1.SubtaskCheckpointStatus.metrics:type_name -> weir.v1.CheckpointMetrics
-	36, // 17: weir.v1.CheckpointSummary.kind:type_name -> weir.v1.CheckpointKind
-	0,  // 18: weir.v1.CheckpointSummary.state:type_name -> weir.v1.CheckpointState
-	29, // 19: weir.v1.ListTaskExecutorsResponse.executors:type_name -> weir.v1.TaskExecutorStatus
-	1,  // 20: weir.v1.JobService.SubmitJob:input_type -> weir.v1.SubmitJobRequest
-	3,  // 21: weir.v1.JobService.ListJobs:input_type -> weir.v1.ListJobsRequest
-	5,  // 22: weir.v1.JobService.GetJob:input_type -> weir.v1.GetJobRequest
-	7,  // 23: weir.v1.JobService.WatchJob:input_type -> weir.v1.WatchJobRequest
-	13, // 24: weir.v1.JobService.CancelJob:input_type -> weir.v1.CancelJobRequest
-	15, // 25: weir.v1.JobService.TriggerCheckpoint:input_type -> weir.v1.TriggerJobCheckpointRequest
-	17, // 26: weir.v1.JobService.TriggerSavepoint:input_type -> weir.v1.TriggerSavepointRequest
-	21, // 27: weir.v1.JobService.ListCheckpoints:input_type -> weir.v1.ListCheckpointsRequest
-	23, // 28: weir.v1.JobService.GetCheckpoint:input_type -> weir.v1.GetCheckpointRequest
-	19, // 29: weir.v1.JobService.DisposeSavepoint:input_type -> weir.v1.DisposeSavepointRequest
-	27, // 30: weir.v1.JobService.ListTaskExecutors:input_type -> weir.v1.ListTaskExecutorsRequest
-	2,  // 31: weir.v1.JobService.SubmitJob:output_type -> weir.v1.SubmitJobResponse
-	4,  // 32: weir.v1.JobService.ListJobs:output_type -> weir.v1.ListJobsResponse
-	6,  // 33: weir.v1.JobService.GetJob:output_type -> weir.v1.GetJobResponse
-	8,  // 34: weir.v1.JobService.WatchJob:output_type -> weir.v1.WatchJobResponse
-	14, // 35: weir.v1.JobService.CancelJob:output_type -> weir.v1.CancelJobResponse
-	16, // 36: weir.v1.JobService.TriggerCheckpoint:output_type -> weir.v1.TriggerJobCheckpointResponse
-	18, // 37: weir.v1.JobService.TriggerSavepoint:output_type -> weir.v1.TriggerSavepointResponse
-	22, // 38: weir.v1.JobService.ListCheckpoints:output_type -> weir.v1.ListCheckpointsResponse
-	24, // 39: weir.v1.JobService.GetCheckpoint:output_type -> weir.v1.GetCheckpointResponse
-	20, // 40: weir.v1.JobService.DisposeSavepoint:output_type -> weir.v1.DisposeSavepointResponse
-	28, // 41: weir.v1.JobService.ListTaskExecutors:output_type -> weir.v1.ListTaskExecutorsResponse
-	31, // [31:42] is the sub-list for method output_type
-	20, // [20:31] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	35, // 10: weir.v1.TaskStatus.attempt:type_name -> weir.v1.AttemptId
+	36, // 11: weir.v1.TaskStatus.state:type_name -> weir.v1.TaskState
+	34, // 12: weir.v1.CancelJobResponse.state:type_name -> weir.v1.JobState
+	37, // 13: weir.v1.StopJobRequest.mode:type_name -> weir.v1.StopMode
+	34, // 14: weir.v1.StopJobResponse.state:type_name -> weir.v1.JobState
+	28, // 15: weir.v1.ListCheckpointsResponse.checkpoints:type_name -> weir.v1.CheckpointSummary
+	28, // 16: weir.v1.GetCheckpointResponse.checkpoint:type_name -> weir.v1.CheckpointSummary
+	27, // 17: weir.v1.GetCheckpointResponse.subtasks:type_name -> weir.v1.SubtaskCheckpointStatus
+	38, // 18: weir.v1.SubtaskCheckpointStatus.metrics:type_name -> weir.v1.CheckpointMetrics
+	39, // 19: weir.v1.CheckpointSummary.kind:type_name -> weir.v1.CheckpointKind
+	0,  // 20: weir.v1.CheckpointSummary.state:type_name -> weir.v1.CheckpointState
+	31, // 21: weir.v1.ListTaskExecutorsResponse.executors:type_name -> weir.v1.TaskExecutorStatus
+	1,  // 22: weir.v1.JobService.SubmitJob:input_type -> weir.v1.SubmitJobRequest
+	3,  // 23: weir.v1.JobService.ListJobs:input_type -> weir.v1.ListJobsRequest
+	5,  // 24: weir.v1.JobService.GetJob:input_type -> weir.v1.GetJobRequest
+	7,  // 25: weir.v1.JobService.WatchJob:input_type -> weir.v1.WatchJobRequest
+	13, // 26: weir.v1.JobService.CancelJob:input_type -> weir.v1.CancelJobRequest
+	15, // 27: weir.v1.JobService.StopJob:input_type -> weir.v1.StopJobRequest
+	17, // 28: weir.v1.JobService.TriggerCheckpoint:input_type -> weir.v1.TriggerJobCheckpointRequest
+	19, // 29: weir.v1.JobService.TriggerSavepoint:input_type -> weir.v1.TriggerSavepointRequest
+	23, // 30: weir.v1.JobService.ListCheckpoints:input_type -> weir.v1.ListCheckpointsRequest
+	25, // 31: weir.v1.JobService.GetCheckpoint:input_type -> weir.v1.GetCheckpointRequest
+	21, // 32: weir.v1.JobService.DisposeSavepoint:input_type -> weir.v1.DisposeSavepointRequest
+	29, // 33: weir.v1.JobService.ListTaskExecutors:input_type -> weir.v1.ListTaskExecutorsRequest
+	2,  // 34: weir.v1.JobService.SubmitJob:output_type -> weir.v1.SubmitJobResponse
+	4,  // 35: weir.v1.JobService.ListJobs:output_type -> weir.v1.ListJobsResponse
+	6,  // 36: weir.v1.JobService.GetJob:output_type -> weir.v1.GetJobResponse
+	8,  // 37: weir.v1.JobService.WatchJob:output_type -> weir.v1.WatchJobResponse
+	14, // 38: weir.v1.JobService.CancelJob:output_type -> weir.v1.CancelJobResponse
+	16, // 39: weir.v1.JobService.StopJob:output_type -> weir.v1.StopJobResponse
+	18, // 40: weir.v1.JobService.TriggerCheckpoint:output_type -> weir.v1.TriggerJobCheckpointResponse
+	20, // 41: weir.v1.JobService.TriggerSavepoint:output_type -> weir.v1.TriggerSavepointResponse
+	24, // 42: weir.v1.JobService.ListCheckpoints:output_type -> weir.v1.ListCheckpointsResponse
+	26, // 43: weir.v1.JobService.GetCheckpoint:output_type -> weir.v1.GetCheckpointResponse
+	22, // 44: weir.v1.JobService.DisposeSavepoint:output_type -> weir.v1.DisposeSavepointResponse
+	30, // 45: weir.v1.JobService.ListTaskExecutors:output_type -> weir.v1.ListTaskExecutorsResponse
+	34, // [34:46] is the sub-list for method output_type
+	22, // [22:34] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_weir_v1_job_proto_init() }
@@ -2115,7 +2283,7 @@ func file_weir_v1_job_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_weir_v1_job_proto_rawDesc), len(file_weir_v1_job_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   30,
+			NumMessages:   32,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -24,6 +24,7 @@ const (
 	JobService_GetJob_FullMethodName            = "/weir.v1.JobService/GetJob"
 	JobService_WatchJob_FullMethodName          = "/weir.v1.JobService/WatchJob"
 	JobService_CancelJob_FullMethodName         = "/weir.v1.JobService/CancelJob"
+	JobService_StopJob_FullMethodName           = "/weir.v1.JobService/StopJob"
 	JobService_TriggerCheckpoint_FullMethodName = "/weir.v1.JobService/TriggerCheckpoint"
 	JobService_TriggerSavepoint_FullMethodName  = "/weir.v1.JobService/TriggerSavepoint"
 	JobService_ListCheckpoints_FullMethodName   = "/weir.v1.JobService/ListCheckpoints"
@@ -46,6 +47,8 @@ type JobServiceClient interface {
 	WatchJob(ctx context.Context, in *WatchJobRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchJobResponse], error)
 	// CancelJob returns when the job is CANCELED.
 	CancelJob(ctx context.Context, in *CancelJobRequest, opts ...grpc.CallOption) (*CancelJobResponse, error)
+	// StopJob takes a savepoint with which the job ends, and returns when it has. When the savepoint does not complete the job goes on.
+	StopJob(ctx context.Context, in *StopJobRequest, opts ...grpc.CallOption) (*StopJobResponse, error)
 	// TriggerCheckpoint returns when the checkpoint is completed, or with the reason why not.
 	TriggerCheckpoint(ctx context.Context, in *TriggerJobCheckpointRequest, opts ...grpc.CallOption) (*TriggerJobCheckpointResponse, error)
 	// TriggerSavepoint returns when the savepoint is completed, or with the reason why not.
@@ -118,6 +121,16 @@ func (c *jobServiceClient) CancelJob(ctx context.Context, in *CancelJobRequest, 
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(CancelJobResponse)
 	err := c.cc.Invoke(ctx, JobService_CancelJob_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *jobServiceClient) StopJob(ctx context.Context, in *StopJobRequest, opts ...grpc.CallOption) (*StopJobResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(StopJobResponse)
+	err := c.cc.Invoke(ctx, JobService_StopJob_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -198,6 +211,8 @@ type JobServiceServer interface {
 	WatchJob(*WatchJobRequest, grpc.ServerStreamingServer[WatchJobResponse]) error
 	// CancelJob returns when the job is CANCELED.
 	CancelJob(context.Context, *CancelJobRequest) (*CancelJobResponse, error)
+	// StopJob takes a savepoint with which the job ends, and returns when it has. When the savepoint does not complete the job goes on.
+	StopJob(context.Context, *StopJobRequest) (*StopJobResponse, error)
 	// TriggerCheckpoint returns when the checkpoint is completed, or with the reason why not.
 	TriggerCheckpoint(context.Context, *TriggerJobCheckpointRequest) (*TriggerJobCheckpointResponse, error)
 	// TriggerSavepoint returns when the savepoint is completed, or with the reason why not.
@@ -231,6 +246,9 @@ func (UnimplementedJobServiceServer) WatchJob(*WatchJobRequest, grpc.ServerStrea
 }
 func (UnimplementedJobServiceServer) CancelJob(context.Context, *CancelJobRequest) (*CancelJobResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method CancelJob not implemented")
+}
+func (UnimplementedJobServiceServer) StopJob(context.Context, *StopJobRequest) (*StopJobResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method StopJob not implemented")
 }
 func (UnimplementedJobServiceServer) TriggerCheckpoint(context.Context, *TriggerJobCheckpointRequest) (*TriggerJobCheckpointResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method TriggerCheckpoint not implemented")
@@ -350,6 +368,24 @@ func _JobService_CancelJob_Handler(srv interface{}, ctx context.Context, dec fun
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(JobServiceServer).CancelJob(ctx, req.(*CancelJobRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _JobService_StopJob_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(StopJobRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(JobServiceServer).StopJob(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: JobService_StopJob_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(JobServiceServer).StopJob(ctx, req.(*StopJobRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -484,6 +520,10 @@ var JobService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "CancelJob",
 			Handler:    _JobService_CancelJob_Handler,
+		},
+		{
+			MethodName: "StopJob",
+			Handler:    _JobService_StopJob_Handler,
 		},
 		{
 			MethodName: "TriggerCheckpoint",

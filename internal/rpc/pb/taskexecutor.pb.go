@@ -294,7 +294,9 @@ type TaskDeployment struct {
 	// Indexes into the vertex's splits; only on a fresh start of a source.
 	Splits []int32 `protobuf:"varint,5,rep,packed,name=splits,proto3" json:"splits,omitempty"`
 	// What the handle paths of the restore are relative to.
-	RestoreDir    string `protobuf:"bytes,6,opt,name=restore_dir,json=restoreDir,proto3" json:"restore_dir,omitempty"`
+	RestoreDir string `protobuf:"bytes,6,opt,name=restore_dir,json=restoreDir,proto3" json:"restore_dir,omitempty"`
+	// The job was stopped with that checkpoint: the task commits what it promised and finishes.
+	Stopped       bool `protobuf:"varint,7,opt,name=stopped,proto3" json:"stopped,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -369,6 +371,13 @@ func (x *TaskDeployment) GetRestoreDir() string {
 		return x.RestoreDir
 	}
 	return ""
+}
+
+func (x *TaskDeployment) GetStopped() bool {
+	if x != nil {
+		return x.Stopped
+	}
+	return false
 }
 
 // OperatorRestore is what one operator of one subtask gets at restore: handles of one or more old subtasks.
@@ -587,7 +596,9 @@ type TriggerCheckpointRequest struct {
 	// The last checkpoint of a job all of whose tasks have reached their end of input.
 	Final bool `protobuf:"varint,5,opt,name=final,proto3" json:"final,omitempty"`
 	// Where the tasks put their state files, as a storage path.
-	Directory     string `protobuf:"bytes,6,opt,name=directory,proto3" json:"directory,omitempty"`
+	Directory string `protobuf:"bytes,6,opt,name=directory,proto3" json:"directory,omitempty"`
+	// The tasks finish when the checkpoint has completed: suspend or drain.
+	Stop          StopMode `protobuf:"varint,7,opt,name=stop,proto3,enum=weir.v1.StopMode" json:"stop,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -662,6 +673,13 @@ func (x *TriggerCheckpointRequest) GetDirectory() string {
 		return x.Directory
 	}
 	return ""
+}
+
+func (x *TriggerCheckpointRequest) GetStop() StopMode {
+	if x != nil {
+		return x.Stop
+	}
+	return StopMode_STOP_MODE_UNSPECIFIED
 }
 
 type TriggerCheckpointResponse struct {
@@ -954,7 +972,7 @@ const file_weir_v1_taskexecutor_proto_rawDesc = "" +
 	"\aattempt\x18\x01 \x01(\v2\x12.weir.v1.AttemptIdR\aattempt\x12\x1f\n" +
 	"\vexecutor_id\x18\x02 \x01(\tR\n" +
 	"executorId\x12\x18\n" +
-	"\aaddress\x18\x03 \x01(\tR\aaddress\"\xf7\x01\n" +
+	"\aaddress\x18\x03 \x01(\tR\aaddress\"\x91\x02\n" +
 	"\x0eTaskDeployment\x12,\n" +
 	"\aattempt\x18\x01 \x01(\v2\x12.weir.v1.AttemptIdR\aattempt\x124\n" +
 	"\x16restored_checkpoint_id\x18\x02 \x01(\x03R\x14restoredCheckpointId\x122\n" +
@@ -962,7 +980,8 @@ const file_weir_v1_taskexecutor_proto_rawDesc = "" +
 	"\x05ended\x18\x04 \x01(\bR\x05ended\x12\x16\n" +
 	"\x06splits\x18\x05 \x03(\x05R\x06splits\x12\x1f\n" +
 	"\vrestore_dir\x18\x06 \x01(\tR\n" +
-	"restoreDir\"\xa9\x01\n" +
+	"restoreDir\x12\x18\n" +
+	"\astopped\x18\a \x01(\bR\astopped\"\xa9\x01\n" +
 	"\x0fOperatorRestore\x12\x1f\n" +
 	"\voperator_id\x18\x01 \x01(\tR\n" +
 	"operatorId\x12*\n" +
@@ -974,14 +993,15 @@ const file_weir_v1_taskexecutor_proto_rawDesc = "" +
 	"\fleader_epoch\x18\x01 \x01(\x04R\vleaderEpoch\x12.\n" +
 	"\battempts\x18\x02 \x03(\v2\x12.weir.v1.AttemptIdR\battempts\"T\n" +
 	"\x13CancelTasksResponse\x12=\n" +
-	"\x10unknown_attempts\x18\x01 \x03(\v2\x12.weir.v1.AttemptIdR\x0funknownAttempts\"\xe9\x01\n" +
+	"\x10unknown_attempts\x18\x01 \x03(\v2\x12.weir.v1.AttemptIdR\x0funknownAttempts\"\x90\x02\n" +
 	"\x18TriggerCheckpointRequest\x12!\n" +
 	"\fleader_epoch\x18\x01 \x01(\x04R\vleaderEpoch\x12#\n" +
 	"\rcheckpoint_id\x18\x02 \x01(\x03R\fcheckpointId\x12!\n" +
 	"\ftimestamp_ms\x18\x03 \x01(\x03R\vtimestampMs\x12.\n" +
 	"\battempts\x18\x04 \x03(\v2\x12.weir.v1.AttemptIdR\battempts\x12\x14\n" +
 	"\x05final\x18\x05 \x01(\bR\x05final\x12\x1c\n" +
-	"\tdirectory\x18\x06 \x01(\tR\tdirectory\"Z\n" +
+	"\tdirectory\x18\x06 \x01(\tR\tdirectory\x12%\n" +
+	"\x04stop\x18\a \x01(\x0e2\x11.weir.v1.StopModeR\x04stop\"Z\n" +
 	"\x19TriggerCheckpointResponse\x12=\n" +
 	"\x10unknown_attempts\x18\x01 \x03(\v2\x12.weir.v1.AttemptIdR\x0funknownAttempts\"\x99\x01\n" +
 	"\x1fNotifyCheckpointCompleteRequest\x12!\n" +
@@ -1040,6 +1060,7 @@ var file_weir_v1_taskexecutor_proto_goTypes = []any{
 	(*AttemptId)(nil),                        // 18: weir.v1.AttemptId
 	(*ItemsHandle)(nil),                      // 19: weir.v1.ItemsHandle
 	(*KeyedHandle)(nil),                      // 20: weir.v1.KeyedHandle
+	(StopMode)(0),                            // 21: weir.v1.StopMode
 }
 var file_weir_v1_taskexecutor_proto_depIdxs = []int32{
 	15, // 0: weir.v1.PlanJobRequest.params:type_name -> weir.v1.PlanJobRequest.ParamsEntry
@@ -1057,28 +1078,29 @@ var file_weir_v1_taskexecutor_proto_depIdxs = []int32{
 	18, // 12: weir.v1.CancelTasksRequest.attempts:type_name -> weir.v1.AttemptId
 	18, // 13: weir.v1.CancelTasksResponse.unknown_attempts:type_name -> weir.v1.AttemptId
 	18, // 14: weir.v1.TriggerCheckpointRequest.attempts:type_name -> weir.v1.AttemptId
-	18, // 15: weir.v1.TriggerCheckpointResponse.unknown_attempts:type_name -> weir.v1.AttemptId
-	18, // 16: weir.v1.NotifyCheckpointCompleteRequest.attempts:type_name -> weir.v1.AttemptId
-	18, // 17: weir.v1.NotifyCheckpointCompleteResponse.unknown_attempts:type_name -> weir.v1.AttemptId
-	18, // 18: weir.v1.NotifyCheckpointAbortedRequest.attempts:type_name -> weir.v1.AttemptId
-	18, // 19: weir.v1.NotifyCheckpointAbortedResponse.unknown_attempts:type_name -> weir.v1.AttemptId
-	0,  // 20: weir.v1.TaskExecutorService.PlanJob:input_type -> weir.v1.PlanJobRequest
-	2,  // 21: weir.v1.TaskExecutorService.DeployTasks:input_type -> weir.v1.DeployTasksRequest
-	7,  // 22: weir.v1.TaskExecutorService.CancelTasks:input_type -> weir.v1.CancelTasksRequest
-	9,  // 23: weir.v1.TaskExecutorService.TriggerCheckpoint:input_type -> weir.v1.TriggerCheckpointRequest
-	11, // 24: weir.v1.TaskExecutorService.NotifyCheckpointComplete:input_type -> weir.v1.NotifyCheckpointCompleteRequest
-	13, // 25: weir.v1.TaskExecutorService.NotifyCheckpointAborted:input_type -> weir.v1.NotifyCheckpointAbortedRequest
-	1,  // 26: weir.v1.TaskExecutorService.PlanJob:output_type -> weir.v1.PlanJobResponse
-	6,  // 27: weir.v1.TaskExecutorService.DeployTasks:output_type -> weir.v1.DeployTasksResponse
-	8,  // 28: weir.v1.TaskExecutorService.CancelTasks:output_type -> weir.v1.CancelTasksResponse
-	10, // 29: weir.v1.TaskExecutorService.TriggerCheckpoint:output_type -> weir.v1.TriggerCheckpointResponse
-	12, // 30: weir.v1.TaskExecutorService.NotifyCheckpointComplete:output_type -> weir.v1.NotifyCheckpointCompleteResponse
-	14, // 31: weir.v1.TaskExecutorService.NotifyCheckpointAborted:output_type -> weir.v1.NotifyCheckpointAbortedResponse
-	26, // [26:32] is the sub-list for method output_type
-	20, // [20:26] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	21, // 15: weir.v1.TriggerCheckpointRequest.stop:type_name -> weir.v1.StopMode
+	18, // 16: weir.v1.TriggerCheckpointResponse.unknown_attempts:type_name -> weir.v1.AttemptId
+	18, // 17: weir.v1.NotifyCheckpointCompleteRequest.attempts:type_name -> weir.v1.AttemptId
+	18, // 18: weir.v1.NotifyCheckpointCompleteResponse.unknown_attempts:type_name -> weir.v1.AttemptId
+	18, // 19: weir.v1.NotifyCheckpointAbortedRequest.attempts:type_name -> weir.v1.AttemptId
+	18, // 20: weir.v1.NotifyCheckpointAbortedResponse.unknown_attempts:type_name -> weir.v1.AttemptId
+	0,  // 21: weir.v1.TaskExecutorService.PlanJob:input_type -> weir.v1.PlanJobRequest
+	2,  // 22: weir.v1.TaskExecutorService.DeployTasks:input_type -> weir.v1.DeployTasksRequest
+	7,  // 23: weir.v1.TaskExecutorService.CancelTasks:input_type -> weir.v1.CancelTasksRequest
+	9,  // 24: weir.v1.TaskExecutorService.TriggerCheckpoint:input_type -> weir.v1.TriggerCheckpointRequest
+	11, // 25: weir.v1.TaskExecutorService.NotifyCheckpointComplete:input_type -> weir.v1.NotifyCheckpointCompleteRequest
+	13, // 26: weir.v1.TaskExecutorService.NotifyCheckpointAborted:input_type -> weir.v1.NotifyCheckpointAbortedRequest
+	1,  // 27: weir.v1.TaskExecutorService.PlanJob:output_type -> weir.v1.PlanJobResponse
+	6,  // 28: weir.v1.TaskExecutorService.DeployTasks:output_type -> weir.v1.DeployTasksResponse
+	8,  // 29: weir.v1.TaskExecutorService.CancelTasks:output_type -> weir.v1.CancelTasksResponse
+	10, // 30: weir.v1.TaskExecutorService.TriggerCheckpoint:output_type -> weir.v1.TriggerCheckpointResponse
+	12, // 31: weir.v1.TaskExecutorService.NotifyCheckpointComplete:output_type -> weir.v1.NotifyCheckpointCompleteResponse
+	14, // 32: weir.v1.TaskExecutorService.NotifyCheckpointAborted:output_type -> weir.v1.NotifyCheckpointAbortedResponse
+	27, // [27:33] is the sub-list for method output_type
+	21, // [21:27] is the sub-list for method input_type
+	21, // [21:21] is the sub-list for extension type_name
+	21, // [21:21] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_weir_v1_taskexecutor_proto_init() }
