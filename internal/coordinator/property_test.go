@@ -69,6 +69,7 @@ type world struct {
 	request    RequestID
 	completed  []checkpoint.ID
 	finals     int
+	stops      stops
 }
 
 func newWorld(seed uint64) *world {
@@ -132,7 +133,7 @@ func (w *world) deliver(faulty bool) {
 	i := w.rng.IntN(len(w.inbox))
 	ev := w.inbox[i]
 	switch ev.(type) {
-	case Ack, NotifyConfirmed, Decline, TriggerFailed:
+	case Ack, NotifyConfirmed, AbortConfirmed, Decline, TriggerFailed:
 		if faulty && w.rng.IntN(2) == 0 { // repeated later
 			w.step(ev)
 			return
@@ -181,6 +182,7 @@ func (w *world) ask() {
 	if w.rng.IntN(2) == 0 {
 		ev.Kind = checkpoint.Savepoint
 		ev.Directory = []string{"", "/sp"}[w.rng.IntN(2)]
+		ev.Stop = w.maybeStop()
 	}
 	w.step(ev)
 }
@@ -197,12 +199,13 @@ func (w *world) start() {
 		w.fail("restore from %d, which is deleted", from)
 	}
 	for id := range w.durable {
-		if w.durable[id] && !w.deleted[id] && w.kinds[id] == checkpoint.Checkpoint && id > from {
+		if w.durable[id] && !w.deleted[id] && w.kinds[id] == checkpoint.Checkpoint && id > from && w.stops.completed == 0 {
 			w.fail("restore from %d, and a leader that came now would restore from %d, which is durable", from, id)
 		}
 	}
 	w.started++
 	w.attempt = w.started
+	w.stops.suspended = 0
 	w.step(TasksRunning{Tasks: tasksOf(testGraph(), w.attempt), Random: w.rng.Float64()})
 }
 
@@ -240,16 +243,21 @@ func (w *world) step(ev Event) {
 		w.acks[a.Request] = a
 	}
 	effects := w.core.Step(w.now, ev)
-	fails := false
+	fails, cancels := false, false
 	for _, e := range effects {
 		w.log = append(w.log, "         -> "+e.String())
 		w.observe(e)
 		_, isFail := e.(FailJob)
 		fails = fails || isFail
+		_, isCancel := e.(CancelJob)
+		cancels = cancels || isCancel
 	}
 	w.check()
-	if fails && w.attempt > 0 {
+	if (fails || cancels) && w.attempt > 0 {
 		w.stop()
+	}
+	if cancels {
+		w.close()
 	}
 }
 
@@ -266,6 +274,8 @@ func (w *world) observe(e Effect) {
 		w.write(e)
 	case SendNotifyComplete:
 		w.notify(e)
+	case SendNotifyAborted:
+		w.resume(e)
 	case Discard:
 		if l := w.core.Latest(); l != nil && l.Metadata.ID == e.ID {
 			w.fail("the latest checkpoint %d is discarded", e.ID)
@@ -291,6 +301,9 @@ func (w *world) observe(e Effect) {
 		if e.Final {
 			w.finals++
 		}
+		if e.Stop.EndsTasks() {
+			w.stops.completed = e.ID
+		}
 	case Aborted:
 		w.end(e.ID, "aborted")
 	}
@@ -299,6 +312,9 @@ func (w *world) observe(e Effect) {
 func (w *world) begin(e InitLocation) {
 	if w.attempt == 0 {
 		w.fail("checkpoint %d triggered while no task runs", e.ID)
+	}
+	if w.stops.completed != 0 {
+		w.fail("checkpoint %d triggered after %d has stopped the job", e.ID, w.stops.completed)
 	}
 	if e.ID <= w.lastBegun {
 		w.fail("I2: id %d after %d", e.ID, w.lastBegun)
@@ -324,6 +340,7 @@ func (w *world) trigger(e SendTrigger) {
 	if w.triggering == e.ID {
 		w.triggering = 0
 	}
+	w.suspend(e)
 	if w.ended[e.ID] != "" {
 		w.fail("barrier for %d, which is over", e.ID)
 	}
@@ -390,7 +407,7 @@ func (w *world) write(e WriteMetadata) {
 }
 
 func (w *world) notify(e SendNotifyComplete) {
-	if !w.durable[e.ID] || w.ended[e.ID] != "completed" || w.kinds[e.ID] != checkpoint.Checkpoint {
+	if !w.durable[e.ID] || w.ended[e.ID] != "completed" || w.kinds[e.ID] != checkpoint.Checkpoint && e.ID != w.stops.completed {
 		w.fail("I7: completion of %d notified, which is not a durable completed checkpoint", e.ID)
 	}
 	for _, a := range e.Attempts {
@@ -427,6 +444,9 @@ func (w *world) check() {
 			want = max(want, id)
 		}
 	}
+	if w.stops.completed != 0 {
+		want = w.stops.completed
+	}
 	got := checkpoint.ID(0)
 	if l := w.core.Latest(); l != nil {
 		got = l.Metadata.ID
@@ -436,65 +456,5 @@ func (w *world) check() {
 	}
 	if w.core.Settled() && len(w.writing) > 0 {
 		w.fail("settled with %d writes in flight", len(w.writing))
-	}
-}
-
-// heal stops the faults: everything is delivered, time goes on, and a checkpoint must complete within timeout + interval + pause.
-func (w *world) heal() {
-	w.healed = true
-	w.endBacklogs()
-	w.quiesce()
-	before, limit := len(w.completed), w.now.Add(w.options.Timeout+w.options.Interval+w.options.MinPause)
-	for w.now.Before(limit) && w.err == nil {
-		w.start() // at first, and after a failure that a lost ack of before led to
-		at, ok := w.core.Deadline()
-		if !ok {
-			break
-		}
-		w.now = at
-		w.step(Tick{})
-		w.quiesce()
-	}
-	// After a completed final checkpoint there is none to come.
-	if len(w.completed) == before && w.finals == 0 && w.err == nil {
-		w.fail("I6: no checkpoint completed after the faults stopped")
-	}
-	w.closed = true
-	w.attempt = 0
-	w.step(Closed{DeleteAll: true})
-	w.quiesce()
-	for r := range w.asked {
-		if !w.replied[r] {
-			w.fail("request %d was never answered", r)
-		}
-	}
-	if !w.core.Settled() || w.core.Deleting() != 0 || w.core.Counts().InProgress != 0 {
-		w.fail("work is left after the end")
-	}
-	if l := w.core.Latest(); l != nil {
-		w.fail("checkpoint %d outlives its job", l.Metadata.ID)
-	}
-	if at, ok := w.core.Deadline(); ok {
-		w.fail("a closed coordinator wants a tick at %s", at)
-	}
-}
-
-// quiesce delivers all that is in flight in order, turning errors into successes.
-func (w *world) quiesce() {
-	for len(w.inbox) > 0 && w.err == nil {
-		ev := w.inbox[0]
-		w.inbox = w.inbox[1:]
-		switch e := ev.(type) {
-		case LocationReady:
-			e.Err = ""
-			ev = e
-		case MetadataWritten:
-			e.Outcome, e.Err = Written, ""
-			ev = e
-		case Discarded:
-			e.Err = ""
-			ev = e
-		}
-		w.step(w.applyStorage(ev))
 	}
 }
