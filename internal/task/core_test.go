@@ -12,14 +12,15 @@ import (
 
 	"github.com/weirstream/weir/internal/checkpoint"
 	"github.com/weirstream/weir/internal/element"
+	"github.com/weirstream/weir/internal/job"
 )
 
 // TestTranscripts runs testdata: commands are events, the output is the effects; -rewrite writes what the core does now. Commands:
 //
 //	new [channels=2] [restored=N] [ended]
-//	trigger ID [final]         barrier CHANNEL ID [final]      cancel CHANNEL ID
+//	trigger ID [final]         barrier CHANNEL ID [final]      cancel CHANNEL ID      both with [suspend] or [drain]
 //	completed ID               aborted ID [latest=N]
-//	end CHANNEL                close CHANNEL                   end-input                       state
+//	end CHANNEL                close CHANNEL                   end-input                       stopped                 state
 func TestTranscripts(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		var core *Core
@@ -35,7 +36,11 @@ func TestTranscripts(t *testing.T) {
 				core = NewCore(channels, checkpoint.ID(restored), d.HasArg("ended"))
 				return "ok"
 			case "state":
-				return fmt.Sprintf("notified %d, ended %t", core.Notified(), core.Ended())
+				out := fmt.Sprintf("notified %d, ended %t", core.Notified(), core.Ended())
+				if core.Suspended() {
+					out += ", suspended"
+				}
+				return out
 			}
 			return lines(core.Step(now, parseEvent(t, d)))
 		})
@@ -62,7 +67,13 @@ func parseEvent(t *testing.T, d *datadriven.TestData) Event {
 		return n
 	}
 	cp := func(i int) element.Checkpoint {
-		return element.Checkpoint{ID: int64(number(i)), Final: d.HasArg("final")}
+		out := element.Checkpoint{ID: int64(number(i)), Final: d.HasArg("final")}
+		for _, mode := range []job.StopMode{job.StopSuspend, job.StopDrain} {
+			if d.HasArg(mode.String()) {
+				out.Stop = mode
+			}
+		}
+		return out
 	}
 	switch d.Cmd {
 	case "trigger":
@@ -83,6 +94,8 @@ func parseEvent(t *testing.T, d *datadriven.TestData) Event {
 		return ChannelClosed{number(0)}
 	case "end-input":
 		return InputEnded{}
+	case "stopped":
+		return Stopped{}
 	}
 	d.Fatalf(t, "unknown command %q", d.Cmd)
 	return nil
@@ -98,7 +111,7 @@ func TestFinished_TakesNothing(t *testing.T) {
 		t.Fatalf("after the final checkpoint: %v, want Finish", got)
 	}
 	for _, ev := range []Event{
-		Completed{2}, Aborted{2, 1}, Barrier{0, element.Checkpoint{ID: 2}}, Cancel{0, 2}, Trigger{element.Checkpoint{ID: 2}}, ChannelEnded{0}, ChannelClosed{0}, InputEnded{},
+		Completed{2}, Aborted{2, 1}, Barrier{0, element.Checkpoint{ID: 2}}, Cancel{0, 2}, Trigger{element.Checkpoint{ID: 2}}, ChannelEnded{0}, ChannelClosed{0}, InputEnded{}, Stopped{},
 	} {
 		if got := c.Step(now, ev); len(got) > 0 {
 			t.Errorf("%s after Finish: %v, want nothing", ev, got)
