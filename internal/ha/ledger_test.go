@@ -87,8 +87,8 @@ func TestLedger_OneWriteAtATime_TheEndFirst(t *testing.T) {
 	if !l.EndRecorded() {
 		t.Error("the end is durable and does not count as recorded")
 	}
-	if w, _ = l.Due(); w.Progress.Attempt != 2 {
-		t.Errorf("then %+v is due", w)
+	if w, due = l.Due(); due {
+		t.Errorf("after the end %+v is due", w)
 	}
 }
 
@@ -108,5 +108,25 @@ func TestLedger_Completed_IsWrittenOnce(t *testing.T) {
 	l.ReserveAttempt(2)
 	if w, _ := l.Due(); w.Progress.Completed != 302 {
 		t.Errorf("with the next write: %+v", w)
+	}
+}
+
+// A savepoint that stops the job counts when it is recorded, and is never taken back.
+func TestLedger_Stop_IsWrittenAtOnce(t *testing.T) {
+	l := NewLedger(&Record{Progress: Progress{Attempt: 1, Reserved: 300}})
+	if !l.StopRecorded() {
+		t.Error("a job that was not stopped waits for a record of it")
+	}
+	l.Stop("/save/savepoint-1")
+	if l.StopRecorded() {
+		t.Error("recorded before it was written")
+	}
+	w, due := l.Due()
+	if !due || w.Progress.Stopped != "/save/savepoint-1" {
+		t.Fatalf("due %t: %+v", due, w)
+	}
+	l.Written(w)
+	if _, due := l.Due(); due || !l.StopRecorded() {
+		t.Errorf("after the write due %t, recorded %t", due, l.StopRecorded())
 	}
 }

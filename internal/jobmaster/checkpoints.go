@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/weirstream/weir/internal/archive"
 	"github.com/weirstream/weir/internal/checkpoint"
 	"github.com/weirstream/weir/internal/coordinator"
 	"github.com/weirstream/weir/internal/gateway"
@@ -85,32 +86,18 @@ func (l *jobLoop) initLocation(ctx context.Context, e coordinator.InitLocation) 
 		out := coordinator.LocationReady{ID: e.ID, Dir: checkpoint.Dir(l.id, e.ID)}
 		var err error
 		if e.Kind == checkpoint.Savepoint {
-			out.Dir, err = l.makeSavepointDir(ctx, e.Directory)
+			out.Dir, err = l.cfg.Archive.MakeDir(ctx, e.Directory, checkpoint.SavepointDir(l.id, string(l.cfg.NewID())))
 		} else {
-			err = l.cfg.Storage.MkdirAll(ctx, out.Dir)
+			err = l.cfg.Archive.Root.MkdirAll(ctx, out.Dir)
 		}
 		out.Err = text(err)
 		return out
 	})
 }
 
-func (l *jobLoop) makeSavepointDir(ctx context.Context, parent string) (string, error) {
-	s, err := l.cfg.OpenStorage(parent, false)
-	if err != nil {
-		return "", err
-	}
-	name := checkpoint.SavepointDir(l.id, string(l.cfg.NewID()))
-	return joinLocation(parent, name), s.MkdirAll(ctx, name)
-}
-
 func (l *jobLoop) writeMetadata(ctx context.Context, e coordinator.WriteMetadata) {
 	l.beside(ctx, func(ctx context.Context) message {
-		data, err := checkpoint.EncodeMetadata(e.Metadata)
-		if err == nil {
-			err = l.inDir(e.Dir, func(s Storage, dir string) error {
-				return s.CreateFile(ctx, dir+"/"+checkpoint.MetadataFile, data)
-			})
-		}
+		err := l.cfg.Archive.Write(ctx, e.Dir, e.Metadata)
 		written := coordinator.MetadataWritten{ID: e.ID, Outcome: outcomeOf(err), Err: text(err)}
 		if e.Stops && written.Outcome == coordinator.Written {
 			return stopWritten{dir: e.Dir, event: written}
@@ -119,33 +106,20 @@ func (l *jobLoop) writeMetadata(ctx context.Context, e coordinator.WriteMetadata
 	})
 }
 
-// outcomeOf tells the three cases apart that matter to the files of a checkpoint: see ErrUncertain.
+// outcomeOf tells the three cases apart that matter to the files of a checkpoint: see archive.ErrUncertain.
 func outcomeOf(err error) coordinator.WriteOutcome {
 	switch {
 	case err == nil:
 		return coordinator.Written
-	case errors.Is(err, ErrUncertain):
+	case errors.Is(err, archive.ErrUncertain):
 		return coordinator.Uncertain
 	}
 	return coordinator.NotWritten
 }
 
-// inDir calls f with the storage of a checkpoint's directory: the job master's own, or the one that a savepoint was asked for.
-func (l *jobLoop) inDir(dir string, f func(s Storage, dir string) error) error {
-	if !isLocation(dir) {
-		return f(l.cfg.Storage, dir)
-	}
-	parent, name := splitLocation(dir)
-	s, err := l.cfg.OpenStorage(parent, true)
-	if err != nil {
-		return err
-	}
-	return f(s, name)
-}
-
 func (l *jobLoop) discard(ctx context.Context, e coordinator.Discard) {
 	l.store(ctx, func(ctx context.Context) coordinator.Event {
-		err := l.inDir(e.Dir, func(s Storage, dir string) error { return s.DiscardCheckpoint(ctx, dir) })
+		err := l.cfg.Archive.Discard(ctx, e.Dir)
 		if err != nil {
 			l.log.Warn("delete checkpoint", zap.Int64("checkpoint", int64(e.ID)), zap.String("dir", e.Dir), zap.Error(err))
 		}

@@ -12,6 +12,7 @@ import (
 
 	"go.uber.org/zap/zaptest"
 
+	"github.com/weirstream/weir/internal/archive"
 	"github.com/weirstream/weir/internal/checkpoint"
 	"github.com/weirstream/weir/internal/gateway"
 	"github.com/weirstream/weir/internal/inspect/inspecttest"
@@ -26,7 +27,7 @@ type cluster struct {
 	stopped   chan error
 	tampered  bool // the test changes files itself, so that there is nothing to audit
 	storage   *memory
-	elsewhere *memory // whatever OpenStorage gives, with full paths
+	elsewhere *memory // what is outside the checkpoint directory, with full paths
 	ids       int
 	mu        sync.Mutex
 	executors map[string]*executor // by address
@@ -35,14 +36,14 @@ type cluster struct {
 func newCluster(t *testing.T, change ...func(*Config)) *cluster {
 	c := &cluster{t: t, storage: newMemory(), elsewhere: newMemory(), executors: map[string]*executor{}, stopped: make(chan error, 1)}
 	cfg := Config{
-		Log: zaptest.NewLogger(t), Epoch: 1, Storage: c.storage, CheckpointDir: "file:///chk", Rules: Rules{CancelTimeout: 30 * time.Second},
+		Log: zaptest.NewLogger(t), Epoch: 1, Rules: Rules{CancelTimeout: 30 * time.Second},
 		HeartbeatInterval: time.Second, HeartbeatTimeout: 5 * time.Second,
-		OpenStorage: func(location string, mustExist bool) (Storage, error) {
+		Archive: archive.Archive{Root: c.storage, At: "file:///chk", Open: func(location string, mustExist bool) (archive.Storage, error) {
 			if mustExist && !c.elsewhere.hasDir(location) {
 				return nil, fmt.Errorf("%s: no such directory", location)
 			}
 			return below{c.elsewhere, location}, nil
-		},
+		}},
 		Dial:   func(address string) (gateway.TaskExecutor, io.Closer, error) { return c.at(address), nil, nil },
 		NewID:  func() job.ID { c.ids++; return job.ID(fmt.Sprintf("job-%d", c.ids)) },
 		Random: func() float64 { return 0 },
@@ -95,7 +96,7 @@ type executor struct {
 	mu       sync.Mutex
 	tasks    map[job.AttemptID]gateway.TaskDeployment
 	deployed []gateway.DeployTasks
-	final    bool
+	ends     checkpoint.ID // the tasks finish when it has completed; 0: none
 	notified []checkpoint.ID
 	aborted  []checkpoint.ID
 	work     sync.WaitGroup
@@ -211,7 +212,7 @@ func (x *executor) DeployTasks(ctx context.Context, r gateway.DeployTasks) error
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.deployed = append(x.deployed, r)
+	x.deployed, x.ends = append(x.deployed, r), 0
 	for _, t := range r.Tasks {
 		x.tasks[t.Attempt] = t
 	}
@@ -221,6 +222,12 @@ func (x *executor) DeployTasks(ctx context.Context, r gateway.DeployTasks) error
 		}
 		for _, t := range r.Tasks {
 			x.update(t.Attempt, job.TaskRunning, false)
+		}
+		for _, t := range r.Tasks {
+			if t.Restore != nil && t.Restore.Stopped {
+				x.drop(t.Attempt)
+				x.update(t.Attempt, job.TaskFinished, false)
+			}
 		}
 	})
 	return nil
@@ -267,7 +274,9 @@ func (x *executor) TriggerCheckpoint(ctx context.Context, r gateway.TriggerCheck
 		}
 	}
 	x.mu.Lock()
-	x.final = r.Final
+	if x.ends = 0; r.Final || r.Stop != job.StopNone {
+		x.ends = r.ID
+	}
 	x.mu.Unlock()
 	for _, a := range x.attempts() {
 		if x.script.noAck != nil && x.script.noAck(r, a) || a.Job != r.Attempts[0].Job {
@@ -276,7 +285,7 @@ func (x *executor) TriggerCheckpoint(ctx context.Context, r gateway.TriggerCheck
 		x.work.Go(func() {
 			file := checkpoint.StateFile(a, r.ID)
 			files := x.c.storage
-			if isLocation(r.Dir) {
+			if archive.IsLocation(r.Dir) {
 				files = x.c.elsewhere
 			}
 			if err := files.CreateFile(x.c.t.Context(), r.Dir+"/"+file, []byte("state")); err != nil {
@@ -311,9 +320,9 @@ func (x *executor) NotifyCheckpointComplete(ctx context.Context, r gateway.Notif
 	}
 	x.mu.Lock()
 	x.notified = append(x.notified, r.ID)
-	final := x.final
+	ends := x.ends != 0 && r.ID >= x.ends
 	x.mu.Unlock()
-	if final {
+	if ends {
 		for _, a := range r.Attempts {
 			x.drop(a)
 			x.work.Go(func() { x.update(a, job.TaskFinished, true) })
@@ -330,6 +339,9 @@ func (x *executor) NotifyCheckpointAborted(ctx context.Context, r gateway.Notify
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	if x.ends == r.ID {
+		x.ends = 0
+	}
 	x.aborted = append(x.aborted, r.ID)
 	return nil, nil
 }

@@ -1,13 +1,12 @@
 package jobmaster
 
 import (
-	"context"
-	"errors"
 	"io"
 	"time"
 
 	"go.uber.org/zap"
 
+	"github.com/weirstream/weir/internal/archive"
 	"github.com/weirstream/weir/internal/gateway"
 	"github.com/weirstream/weir/internal/ha"
 	"github.com/weirstream/weir/internal/job"
@@ -41,19 +40,13 @@ const (
 type Config struct {
 	Log   *zap.Logger
 	Epoch job.LeaderEpoch
-	// Storage holds the checkpoints; its root is CheckpointDir.
-	Storage Storage
+	// Archive is where the checkpoints are. Executors are told its location, and savepoints are written and restore paths read through it.
+	Archive archive.Archive
 	// Store keeps the records of jobs, so that the next job master knows them; nil: jobs end with this one. Recovered are the records that it had.
 	Store     JobStore
 	Recovered []ha.Record
-	// CheckpointDir is the URL or path of Storage that executors are told.
-	CheckpointDir string
 	// SavepointDir is the parent of savepoints that name none; empty: they must.
-	SavepointDir string
-	// OpenStorage opens another directory by absolute path or URL, to write savepoints into and to read restore paths from. The directory
-	// is made if it does not exist, but with mustExist that is an error.
-	OpenStorage func(location string, mustExist bool) (Storage, error)
-
+	SavepointDir      string
 	HeartbeatInterval time.Duration // that executors are told; 0: 1 s
 	HeartbeatTimeout  time.Duration // after which a silent executor is lost; 0: 10 s
 	Rules             Rules
@@ -73,26 +66,6 @@ type Rules struct {
 	CancelTimeout time.Duration // see scheduler.Config
 	// IntervalDuringBacklog is that of jobs that choose none, if it is longer than their interval; see job.CheckpointOptions.
 	IntervalDuringBacklog time.Duration
-}
-
-// ErrUncertain is in the error of Storage.CreateFile when nobody knows whether the file was written.
-var ErrUncertain = errors.New("it may have been written all the same")
-
-// Storage is what the job master needs of the place where checkpoints are. Names are slash-separated and relative to its root.
-type Storage interface {
-	// MkdirAll makes a directory with its parents.
-	MkdirAll(ctx context.Context, dir string) error
-	// ReadFile returns the content of a file of at most limit bytes.
-	ReadFile(ctx context.Context, name string, limit int64) ([]byte, error)
-	// CreateFile publishes a whole file in one durable step; it is an error if there is another. ErrUncertain is in the error when the file may
-	// be there all the same, and could not be asked for; with any other error it is not.
-	CreateFile(ctx context.Context, name string, data []byte) error
-	// Files lists the names of all files below dir, at any depth.
-	Files(ctx context.Context, dir string) ([]string, error)
-	// DiscardCheckpoint deletes dir with all that is in it, its metadata first.
-	DiscardCheckpoint(ctx context.Context, dir string) error
-	// RemoveAll removes a directory with all that is in it.
-	RemoveAll(ctx context.Context, dir string) error
 }
 
 func (c Config) withDefaults() Config {

@@ -4,25 +4,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"go.uber.org/zap"
 
+	"github.com/weirstream/weir/internal/archive"
 	"github.com/weirstream/weir/internal/checkpoint"
 	"github.com/weirstream/weir/internal/gateway"
 )
 
 // DisposeSavepoint implements gateway.Jobs. The metadata goes first, so that nobody finds a half of it.
 func (m *JobMaster) DisposeSavepoint(ctx context.Context, given string) error {
-	dir := strings.TrimSuffix(strings.TrimRight(given, "/"), "/"+checkpoint.MetadataFile)
-	if inside, ok := relativeTo(m.cfg.CheckpointDir, dir); ok {
-		dir = inside
-	}
+	dir := m.cfg.Archive.Name(given)
 	refuse := func(code gateway.Code, err error, remedy string) error {
 		return &gateway.Error{Code: code, Reason: gateway.ReasonBadCheckpoint, Message: fmt.Sprintf("cannot delete %s: %v", given, err), Remedy: remedy}
 	}
-	if !isLocation(dir) && !strings.Contains(dir, "/") { // all checkpoints of a job, or of all jobs
+	if !archive.IsLocation(dir) && !strings.Contains(dir, "/") { // all checkpoints of a job, or of all jobs
 		return refuse(gateway.InvalidArgument, checkpoint.ErrNotOurs, "name a directory chk-<n> or savepoint-<job>-<name>, by its absolute path")
 	}
 	if user, used := m.userOf(dir); used {
@@ -30,37 +27,11 @@ func (m *JobMaster) DisposeSavepoint(ctx context.Context, given string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, storageTimeout)
 	defer cancel()
-	if err := m.dispose(ctx, dir); errors.Is(err, checkpoint.ErrNotOurs) {
+	if err := m.cfg.Archive.Dispose(ctx, dir); errors.Is(err, checkpoint.ErrNotOurs) {
 		return refuse(gateway.InvalidArgument, err, "weir savepoint list shows what is in a directory")
 	} else if err != nil {
 		return refuse(gateway.Aborted, err, "see to the cause, then try again")
 	}
 	m.cfg.Log.Info("checkpoint or savepoint deleted, as it was asked for", zap.String("dir", dir))
 	return nil
-}
-
-func (m *JobMaster) dispose(ctx context.Context, dir string) error {
-	files, err := m.filesIn(ctx, dir)
-	if err != nil {
-		return err
-	}
-	s, parent, err := m.storageOf(dir)
-	if err != nil {
-		return err
-	}
-	var metadata []byte
-	if slices.Contains(files, checkpoint.MetadataFile) {
-		if metadata, err = s.ReadFile(ctx, parent+checkpoint.MetadataFile, checkpoint.MaxMetadataBytes); err != nil {
-			return err
-		}
-	}
-	above, name := splitLocation(dir)
-	if err := checkpoint.CheckDisposable(name, files, metadata); err != nil {
-		return err
-	}
-	in := ""
-	if s, in, err = m.storageOf(above); err != nil {
-		return err
-	}
-	return s.DiscardCheckpoint(ctx, in+name)
 }

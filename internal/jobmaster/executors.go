@@ -37,7 +37,7 @@ func (m *JobMaster) RegisterTaskExecutor(ctx context.Context, r gateway.Registra
 	log := m.cfg.Log.With(zap.String("executor", string(r.Executor)), zap.String("incarnation", r.Incarnation))
 	err = m.registry.Serve(ctx, r, client, m.cfg.HeartbeatTimeout, func() {
 		log.Info("executor registered", zap.String("address", r.Address), zap.Int("slots", r.Slots), zap.Strings("jobs", r.Jobs))
-		registered(gateway.Registered{Epoch: m.cfg.Epoch, HeartbeatInterval: m.cfg.HeartbeatInterval, CheckpointDir: m.cfg.CheckpointDir})
+		registered(gateway.Registered{Epoch: m.cfg.Epoch, HeartbeatInterval: m.cfg.HeartbeatInterval, CheckpointDir: m.cfg.Archive.At})
 	})
 	log.Info("executor lost", zap.String("reason", slotpool.LostBecause(err)))
 	return err

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/weirstream/weir/internal/archive"
 	"github.com/weirstream/weir/internal/checkpoint"
 	"github.com/weirstream/weir/internal/gateway"
 	"github.com/weirstream/weir/internal/job"
@@ -22,7 +23,7 @@ import (
 func uncertainMetadata(c *cluster, id checkpoint.ID) {
 	c.storage.after = func(op, name string) error {
 		if op == "create" && strings.HasSuffix(name, fmt.Sprintf("/chk-%d/%s", id, checkpoint.MetadataFile)) {
-			return fmt.Errorf("connection lost: %w", ErrUncertain)
+			return fmt.Errorf("connection lost: %w", archive.ErrUncertain)
 		}
 		return nil
 	}

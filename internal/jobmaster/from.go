@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
+	"github.com/weirstream/weir/internal/archive"
 	"github.com/weirstream/weir/internal/checkpoint"
 	"github.com/weirstream/weir/internal/coordinator"
 	"github.com/weirstream/weir/internal/gateway"
@@ -30,15 +30,11 @@ func (m *JobMaster) readOrigin(ctx context.Context, r gateway.Submission, g *job
 	if r.RestorePath == "" {
 		return origin{}, nil
 	}
-	dir := strings.TrimSuffix(strings.TrimRight(r.RestorePath, "/"), "/"+checkpoint.MetadataFile)
-	if inside, ok := relativeTo(m.cfg.CheckpointDir, dir); ok {
-		dir = inside
-	}
 	ctx, cancel := context.WithTimeout(ctx, storageTimeout)
 	defer cancel()
-	choice, err := checkpoint.Choose(dir, r.Fallback,
-		func(dir string) ([]string, error) { return m.filesIn(ctx, dir) },
-		func(dir string) (*checkpoint.Metadata, error) { return m.readCheckpoint(ctx, dir) },
+	choice, err := checkpoint.Choose(m.cfg.Archive.Name(r.RestorePath), r.Fallback,
+		func(dir string) ([]string, error) { return m.cfg.Archive.Files(ctx, dir) },
+		func(dir string) (*checkpoint.Metadata, error) { return m.cfg.Archive.Read(ctx, dir) },
 	)
 	if err != nil {
 		return origin{}, badOrigin(r.RestorePath, err)
@@ -78,50 +74,6 @@ func badOrigin(given string, err error) error {
 	}
 }
 
-// readCheckpoint reads the metadata of the checkpoint in dir, and sees that its state files are there.
-func (m *JobMaster) readCheckpoint(ctx context.Context, dir string) (*checkpoint.Metadata, error) {
-	s, in, err := m.storageOf(dir)
-	if err != nil {
-		return nil, err
-	}
-	data, err := s.ReadFile(ctx, in+checkpoint.MetadataFile, checkpoint.MaxMetadataBytes)
-	if err != nil {
-		return nil, err
-	}
-	md, err := checkpoint.DecodeMetadata(data)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", checkpoint.MetadataFile, err)
-	}
-	names, err := m.filesIn(ctx, dir)
-	if err != nil {
-		return nil, err
-	}
-	return md, md.CheckFiles(names)
-}
-
-// filesIn lists the files below dir, with names relative to it.
-func (m *JobMaster) filesIn(ctx context.Context, dir string) ([]string, error) {
-	s, in, err := m.storageOf(dir)
-	if err != nil {
-		return nil, err
-	}
-	names, err := s.Files(ctx, strings.TrimSuffix(in, "/"))
-	names = slices.Clone(names)
-	for i := range names {
-		names[i] = strings.TrimPrefix(names[i], in)
-	}
-	return names, err
-}
-
-// storageOf gives the storage of a directory, and what is in front of the names of its files there.
-func (m *JobMaster) storageOf(dir string) (s Storage, in string, err error) {
-	if !isLocation(dir) {
-		return m.cfg.Storage, dir + "/", nil
-	}
-	s, err = m.cfg.OpenStorage(dir, true)
-	return s, "", err
-}
-
 // userOf finds the job that would miss the checkpoint in dir: it may have to restore from it.
 func (m *JobMaster) userOf(dir string) (job.ID, bool) {
 	for _, l := range m.loops() {
@@ -129,12 +81,12 @@ func (m *JobMaster) userOf(dir string) (job.ID, bool) {
 		if v.status.State.Terminal() {
 			continue
 		}
-		if l.restored != nil && plainPath(l.restored.Dir) == plainPath(dir) && (l.restored.Claimed || v.status.Last == nil) {
+		if l.restored != nil && archive.Plain(l.restored.Dir) == archive.Plain(dir) && (l.restored.Claimed || v.status.Last == nil) {
 			return l.id, true
 		}
 		for _, s := range v.checkpoints {
 			ofUser := s.Kind == checkpoint.Savepoint && s.State == coordinator.StateCompleted
-			if plainPath(s.Dir) == plainPath(dir) && s.State != coordinator.StateAborted && !s.Discarded && !ofUser {
+			if archive.Plain(s.Dir) == archive.Plain(dir) && s.State != coordinator.StateAborted && !s.Discarded && !ofUser {
 				return l.id, true
 			}
 		}

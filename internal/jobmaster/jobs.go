@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/weirstream/weir/internal/archive"
 	"github.com/weirstream/weir/internal/checkpoint"
 	"github.com/weirstream/weir/internal/coordinator"
 	"github.com/weirstream/weir/internal/gateway"
@@ -95,7 +96,7 @@ func (m *JobMaster) savepointDir(id job.ID, dir string) (string, error) {
 	if dir == "" {
 		dir = m.cfg.SavepointDir
 	}
-	if dir != "" && !isLocation(dir) {
+	if dir != "" && !archive.IsLocation(dir) {
 		return "", &gateway.Error{
 			Code: gateway.InvalidArgument, Reason: gateway.ReasonBadParameter, Job: id,
 			Message: fmt.Sprintf("savepoint directory %q is relative", dir), Remedy: "give an absolute path or a URL that the job master can reach",

@@ -106,7 +106,7 @@ func (l *jobLoop) begin(ctx context.Context) {
 		}
 		for _, id := range got.unfinished { // this job master uses higher ids, so it cannot be one of its own
 			dir := checkpoint.Dir(l.id, id)
-			if err := limited(ctx, func(ctx context.Context) error { return l.discardDir(ctx, dir) }); err != nil {
+			if err := limited(ctx, func(ctx context.Context) error { return l.cfg.Archive.Discard(ctx, dir) }); err != nil {
 				l.log.Warn("delete an unfinished checkpoint", zap.String("dir", dir), zap.Error(err))
 			}
 		}
@@ -131,7 +131,7 @@ type found struct {
 // readCheckpoints finds the newest completed checkpoint; see checkpoint.Recover. It is never passed over: when it cannot be read the job does
 // not start.
 func (l *jobLoop) readCheckpoints(ctx context.Context) (found, error) {
-	files, err := l.cfg.Storage.Files(ctx, checkpoint.JobDir(l.id))
+	files, err := l.cfg.Archive.Root.Files(ctx, checkpoint.JobDir(l.id))
 	if err != nil {
 		return found{}, err
 	}
@@ -168,7 +168,7 @@ func (l *jobLoop) readCheckpoints(ctx context.Context) (found, error) {
 	}
 	out.latest = &checkpoint.Completed{Dir: checkpoint.Dir(l.id, r.Latest)}
 	if out.latest.Metadata, err = l.readOwn(ctx, r.Latest); err == nil {
-		err = l.makeDurable(ctx, out.latest.Dir)
+		err = l.cfg.Archive.MakeDurable(ctx, out.latest.Dir)
 	}
 	return out, err
 }
@@ -176,7 +176,7 @@ func (l *jobLoop) readCheckpoints(ctx context.Context) (found, error) {
 // readOwn reads one of the job's own checkpoints.
 func (l *jobLoop) readOwn(ctx context.Context, id checkpoint.ID) (*checkpoint.Metadata, error) {
 	dir := checkpoint.Dir(l.id, id)
-	md, err := l.decode(ctx, l.cfg.Storage, dir)
+	md, err := l.read(ctx, dir)
 	if err == nil && (md.Job != l.id || md.ID != id) {
 		err = fmt.Errorf("it is checkpoint %d of job %s", md.ID, md.Job)
 	}
@@ -185,20 +185,6 @@ func (l *jobLoop) readOwn(ctx context.Context, id checkpoint.ID) (*checkpoint.Me
 			"or a savepoint", id, l.location(dir), err)
 	}
 	return md, nil
-}
-
-// makeDurable publishes the metadata in dir once more. The job master that wrote it may have died, or had an error, after it could be read and
-// before it was sure to stay; and what the tasks commit now must never be taken back by an older checkpoint.
-func (l *jobLoop) makeDurable(ctx context.Context, dir string) error {
-	name := dir + "/" + checkpoint.MetadataFile
-	data, err := l.cfg.Storage.ReadFile(ctx, name, checkpoint.MaxMetadataBytes)
-	if err == nil {
-		err = l.cfg.Storage.CreateFile(ctx, name, data)
-	}
-	if err != nil {
-		return fmt.Errorf("%s cannot be made durable: %w", l.location(name), err)
-	}
-	return nil
 }
 
 // readRestored reads the checkpoint that the job was submitted with; nil: none.
@@ -223,33 +209,16 @@ func (l *jobLoop) readStop(ctx context.Context) (*checkpoint.Completed, error) {
 	return c, nil
 }
 
-func (l *jobLoop) readMetadata(ctx context.Context, c *checkpoint.Completed) error {
-	return l.inDir(c.Dir, func(s Storage, dir string) (err error) {
-		c.Metadata, err = l.decode(ctx, s, dir)
-		return err
-	})
+func (l *jobLoop) readMetadata(ctx context.Context, c *checkpoint.Completed) (err error) {
+	c.Metadata, err = l.read(ctx, c.Dir)
+	return err
 }
 
-// decode reads a checkpoint, sees that its files are there, and gives the part that the job takes over. What it leaves out was allowed when the
+// read reads a checkpoint, sees that its files are there, and gives the part that the job takes over. What it leaves out was allowed when the
 // job was submitted, for the checkpoint and the graph are the same.
-func (l *jobLoop) decode(ctx context.Context, s Storage, dir string) (*checkpoint.Metadata, error) {
-	data, err := s.ReadFile(ctx, dir+"/"+checkpoint.MetadataFile, checkpoint.MaxMetadataBytes)
+func (l *jobLoop) read(ctx context.Context, dir string) (*checkpoint.Metadata, error) {
+	md, err := l.cfg.Archive.Read(ctx, dir)
 	if err != nil {
-		return nil, err
-	}
-	md, err := checkpoint.DecodeMetadata(data)
-	if err != nil {
-		return nil, err
-	}
-	files, err := s.Files(ctx, dir)
-	if err != nil {
-		return nil, err
-	}
-	names := make([]string, len(files))
-	for i, file := range files {
-		names[i] = strings.TrimPrefix(file, dir+"/")
-	}
-	if err := md.CheckFiles(names); err != nil {
 		return nil, err
 	}
 	md, _, err = checkpoint.Fit(md, l.graph, true)
@@ -310,15 +279,11 @@ func (l *jobLoop) subsumeOlder(ctx context.Context) {
 
 func (l *jobLoop) discardBeside(ctx context.Context, dir string) {
 	l.store(ctx, func(ctx context.Context) coordinator.Event {
-		if err := l.discardDir(ctx, dir); err != nil {
+		if err := l.cfg.Archive.Discard(ctx, dir); err != nil {
 			l.log.Warn("delete checkpoint", zap.String("dir", dir), zap.Error(err))
 		}
 		return nil
 	})
-}
-
-func (l *jobLoop) discardDir(ctx context.Context, dir string) error {
-	return l.inDir(dir, func(s Storage, dir string) error { return s.DiscardCheckpoint(ctx, dir) })
 }
 
 // withRecovered adds the checkpoints of earlier job masters that are retained to the history of this one, oldest first.

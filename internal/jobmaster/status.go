@@ -127,8 +127,5 @@ func (l *jobLoop) describe(s coordinator.Stats, restored restoredFrom) gateway.C
 
 // location is a checkpoint's directory as people write it.
 func (l *jobLoop) location(dir string) string {
-	if dir == "" || isLocation(dir) {
-		return dir
-	}
-	return joinLocation(l.cfg.CheckpointDir, dir)
+	return l.cfg.Archive.Location(dir)
 }

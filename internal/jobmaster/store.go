@@ -193,27 +193,27 @@ func limited(ctx context.Context, f func(context.Context) error) error {
 // directory says what was left by earlier job masters.
 func (l *jobLoop) sweepJobDir(ctx context.Context) error {
 	dir, end := checkpoint.JobDir(l.id), l.calling.ledger.End()
-	files, err := l.cfg.Storage.Files(ctx, dir)
+	files, err := l.cfg.Archive.Root.Files(ctx, dir)
 	if err != nil {
 		return err
 	}
 	if l.cfg.Store != nil {
 		for _, id := range checkpoint.Leftovers(l.id, files, !end.DeleteAll) {
-			if err := l.discardDir(ctx, checkpoint.Dir(l.id, id)); err != nil {
+			if err := l.cfg.Archive.Discard(ctx, checkpoint.Dir(l.id, id)); err != nil {
 				return err
 			}
 		}
 		if o := l.restored; end.DeleteAll && o != nil && o.Claimed {
-			if err := l.discardDir(ctx, o.Dir); err != nil { // somebody may have taken the place away that it was in
+			if err := l.cfg.Archive.Discard(ctx, o.Dir); err != nil { // somebody may have taken the place away that it was in
 				l.log.Warn("delete the checkpoint that the job was started from", zap.String("dir", o.Dir), zap.Error(err))
 			}
 		}
-		if files, err = l.cfg.Storage.Files(ctx, dir); err != nil {
+		if files, err = l.cfg.Archive.Root.Files(ctx, dir); err != nil {
 			return err
 		}
 	}
 	if len(files) == 0 {
-		if err := l.cfg.Storage.RemoveAll(ctx, dir); err != nil {
+		if err := l.cfg.Archive.Root.RemoveAll(ctx, dir); err != nil {
 			return err
 		}
 	}

@@ -14,6 +14,7 @@ var arrows = map[string][]string{
 
 	"internal/checkpoint":  {"internal/job"},
 	"internal/gateway":     {"internal/job", "internal/checkpoint"},
+	"internal/archive":     {"internal/checkpoint"},
 	"internal/coordinator": {"internal/job", "internal/checkpoint"},
 	"internal/scheduler":   {"internal/job", "internal/checkpoint"},
 
@@ -39,6 +40,7 @@ var arrows = map[string][]string{
 	"internal/slotpool": {"internal/job", "internal/gateway"},
 	"internal/jobmaster": {
 		"internal/job", "internal/checkpoint", "internal/gateway", "internal/coordinator", "internal/scheduler", "internal/slotpool", "internal/ha",
+		"internal/archive",
 	},
 
 	"internal/rpc/pb": {},
@@ -46,7 +48,7 @@ var arrows = map[string][]string{
 
 	"internal/node": {
 		"internal/job", "internal/checkpoint", "internal/element", "internal/gateway", "internal/jobmaster", "internal/taskexecutor",
-		"internal/exchange", "internal/rpc", "internal/storage", "internal/inspect", "internal/ha", "internal/plan", "stream",
+		"internal/exchange", "internal/rpc", "internal/storage", "internal/inspect", "internal/ha", "internal/plan", "internal/archive", "stream",
 	},
 	"internal/sim": {
 		"internal/job", "internal/checkpoint", "internal/element", "internal/coordinator", "internal/scheduler", "internal/task",

@@ -17,6 +17,7 @@ import (
 	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/weirstream/weir/internal/archive"
 	"github.com/weirstream/weir/internal/checkpoint"
 	"github.com/weirstream/weir/internal/gateway"
 	"github.com/weirstream/weir/internal/ha"
@@ -97,8 +98,7 @@ func newJobMaster(cfg JobMasterConfig, store *ha.Store, dial func(string) (gatew
 		}
 	}
 	config := jobmaster.Config{
-		Log: cfg.Log, Epoch: 1, Storage: masterStorage{files}, CheckpointDir: dir, SavepointDir: savepoints,
-		OpenStorage:       openMasterStorage,
+		Log: cfg.Log, Epoch: 1, Archive: archive.Archive{Root: masterStorage{files}, At: dir, Open: openMasterStorage}, SavepointDir: savepoints,
 		HeartbeatInterval: cfg.HeartbeatInterval, HeartbeatTimeout: cfg.HeartbeatTimeout, Rules: jobmaster.Rules{IntervalDuringBacklog: cfg.IntervalDuringBacklog},
 		Sweeping: sweeping(files, cfg),
 		Dial:     dial, NewID: newID, Random: mathrand.Float64,
@@ -162,7 +162,7 @@ func listen(address string) (net.Listener, error) {
 // masterStorage is a storage.Storage as the job master needs it.
 type masterStorage struct{ storage.Storage }
 
-func openMasterStorage(location string, mustExist bool) (jobmaster.Storage, error) {
+func openMasterStorage(location string, mustExist bool) (archive.Storage, error) {
 	if mustExist {
 		if err := storage.Exists(location); err != nil {
 			return nil, err
@@ -186,7 +186,7 @@ func (s masterStorage) CreateFile(ctx context.Context, name string, data []byte)
 // uncertain says storage.ErrUncertain in the words of the job master.
 type uncertain struct{ error }
 
-func (e uncertain) Is(target error) bool { return target == jobmaster.ErrUncertain }
+func (e uncertain) Is(target error) bool { return target == archive.ErrUncertain }
 
 func (e uncertain) Unwrap() error { return e.error }
 

@@ -38,7 +38,10 @@ func unary[Q, A any](name string, timeout time.Duration, call func(s sides, ctx 
 	}
 }
 
-func methods() []method {
+func methods() []method { return append(processMethods(), jobMethods()...) }
+
+// processMethods are those between the processes.
+func processMethods() []method {
 	return []method{
 		unary("PlanJob", CallTimeout, func(s sides, ctx context.Context, r gateway.PlanJob) (job.Graph, error) {
 			g, err := s.executor.PlanJob(ctx, r)
@@ -74,6 +77,12 @@ func methods() []method {
 		unary("DeclineCheckpoint", CallTimeout, func(s sides, ctx context.Context, r gateway.Decline) (none, error) {
 			return none{}, s.jobMaster.DeclineCheckpoint(ctx, r)
 		}),
+	}
+}
+
+// jobMethods are those of gateway.Jobs.
+func jobMethods() []method {
+	return []method{
 		unary("Submit", WaitTimeout, func(s sides, ctx context.Context, r gateway.Submission) (job.ID, error) {
 			return s.jobs.Submit(ctx, r)
 		}),

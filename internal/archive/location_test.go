@@ -1,4 +1,4 @@
-package jobmaster
+package archive
 
 import "testing"
 
@@ -6,7 +6,7 @@ func TestLocation(t *testing.T) {
 	for _, c := range []struct{ in, parent, name string }{
 		{"/a/b", "/a", "b"}, {"/a/b/", "/a", "b"}, {"/b", "/", "b"}, {"file:///a/b", "file:///a", "b"},
 	} {
-		if parent, name := splitLocation(c.in); parent != c.parent || name != c.name {
+		if parent, name := Split(c.in); parent != c.parent || name != c.name {
 			t.Errorf("split %s: %s and %s", c.in, parent, name)
 		}
 	}

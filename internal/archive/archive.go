@@ -1,0 +1,177 @@
+package archive
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/weirstream/weir/internal/checkpoint"
+)
+
+// ErrUncertain is in the error of Storage.CreateFile when nobody knows whether the file was written.
+var ErrUncertain = errors.New("it may have been written all the same")
+
+// Storage is what is needed of a place where checkpoints are. Names are slash-separated and relative to its root.
+type Storage interface {
+	// MkdirAll makes a directory with its parents.
+	MkdirAll(ctx context.Context, dir string) error
+	// ReadFile returns the content of a file of at most limit bytes.
+	ReadFile(ctx context.Context, name string, limit int64) ([]byte, error)
+	// CreateFile publishes a whole file in one durable step; it is an error if there is another. ErrUncertain is in the error when the file may
+	// be there all the same, and could not be asked for; with any other error it is not.
+	CreateFile(ctx context.Context, name string, data []byte) error
+	// Files lists the names of all files below dir, at any depth.
+	Files(ctx context.Context, dir string) ([]string, error)
+	// DiscardCheckpoint deletes dir with all that is in it, its metadata first.
+	DiscardCheckpoint(ctx context.Context, dir string) error
+	// RemoveAll removes a directory with all that is in it.
+	RemoveAll(ctx context.Context, dir string) error
+}
+
+// Archive finds directories of checkpoints by their names.
+type Archive struct {
+	// Root is the storage of the checkpoint directory, whose location is At.
+	Root Storage
+	At   string
+	// Open opens another directory by its location. The directory is made if it does not exist, but with mustExist that is an error.
+	Open func(location string, mustExist bool) (Storage, error)
+}
+
+// Name is the name of the directory that somebody has given the path of; a path of its metadata will do.
+func (a *Archive) Name(given string) string {
+	dir := strings.TrimSuffix(strings.TrimRight(given, "/"), "/"+checkpoint.MetadataFile)
+	if inside, ok := relativeTo(a.At, dir); ok {
+		return inside
+	}
+	return dir
+}
+
+// Location is a directory as people write it.
+func (a *Archive) Location(dir string) string {
+	if dir == "" || IsLocation(dir) {
+		return dir
+	}
+	return Join(a.At, dir)
+}
+
+// Files lists the files below dir, with names relative to it.
+func (a *Archive) Files(ctx context.Context, dir string) ([]string, error) {
+	s, in, err := a.inside(dir)
+	if err != nil {
+		return nil, err
+	}
+	names, err := s.Files(ctx, strings.TrimSuffix(in, "/"))
+	names = slices.Clone(names)
+	for i := range names {
+		names[i] = strings.TrimPrefix(names[i], in)
+	}
+	return names, err
+}
+
+// Read reads the metadata of the checkpoint in dir, and sees that its state files are there.
+func (a *Archive) Read(ctx context.Context, dir string) (*checkpoint.Metadata, error) {
+	data, err := a.metadata(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	md, err := checkpoint.DecodeMetadata(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", checkpoint.MetadataFile, err)
+	}
+	names, err := a.Files(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	return md, md.CheckFiles(names)
+}
+
+// Write publishes the metadata of the checkpoint in dir; see Storage.CreateFile.
+func (a *Archive) Write(ctx context.Context, dir string, md *checkpoint.Metadata) error {
+	data, err := checkpoint.EncodeMetadata(md)
+	if err != nil {
+		return err
+	}
+	return a.publish(ctx, dir, data)
+}
+
+// MakeDurable publishes the metadata in dir once more: who wrote it may have died, or had an error, after it could be read and before it was sure
+// to stay.
+func (a *Archive) MakeDurable(ctx context.Context, dir string) error {
+	data, err := a.metadata(ctx, dir)
+	if err == nil {
+		err = a.publish(ctx, dir, data)
+	}
+	if err != nil {
+		return fmt.Errorf("%s cannot be made durable: %w", a.Location(dir+"/"+checkpoint.MetadataFile), err)
+	}
+	return nil
+}
+
+// MakeDir makes a directory in another one, and gives its name.
+func (a *Archive) MakeDir(ctx context.Context, parent, name string) (string, error) {
+	s, err := a.Open(parent, false)
+	if err != nil {
+		return "", err
+	}
+	return Join(parent, name), s.MkdirAll(ctx, name)
+}
+
+// Discard deletes the checkpoint in dir, its metadata first.
+func (a *Archive) Discard(ctx context.Context, dir string) error {
+	return a.above(dir, func(s Storage, name string) error { return s.DiscardCheckpoint(ctx, name) })
+}
+
+// Dispose is Discard for a directory that a person has named: checkpoint.ErrNotOurs is in the error if it is no checkpoint.
+func (a *Archive) Dispose(ctx context.Context, dir string) error {
+	files, err := a.Files(ctx, dir)
+	if err != nil {
+		return err
+	}
+	var metadata []byte
+	if slices.Contains(files, checkpoint.MetadataFile) {
+		if metadata, err = a.metadata(ctx, dir); err != nil {
+			return err
+		}
+	}
+	_, name := Split(dir)
+	if err := checkpoint.CheckDisposable(name, files, metadata); err != nil {
+		return err
+	}
+	return a.Discard(ctx, dir)
+}
+
+func (a *Archive) metadata(ctx context.Context, dir string) ([]byte, error) {
+	s, in, err := a.inside(dir)
+	if err != nil {
+		return nil, err
+	}
+	return s.ReadFile(ctx, in+checkpoint.MetadataFile, checkpoint.MaxMetadataBytes)
+}
+
+func (a *Archive) publish(ctx context.Context, dir string, data []byte) error {
+	return a.above(dir, func(s Storage, name string) error { return s.CreateFile(ctx, name+"/"+checkpoint.MetadataFile, data) })
+}
+
+// inside gives the storage of a directory, and what is in front of the names of its files there.
+func (a *Archive) inside(dir string) (s Storage, prefix string, err error) {
+	if !IsLocation(dir) {
+		return a.Root, dir + "/", nil
+	}
+	s, err = a.Open(dir, true)
+	return s, "", err
+}
+
+// above calls f with a storage that dir is in, and its name there.
+func (a *Archive) above(dir string, f func(s Storage, name string) error) error {
+	if !IsLocation(dir) {
+		return f(a.Root, dir)
+	}
+	parent, name := Split(dir)
+	s, err := a.Open(parent, true)
+	if err != nil {
+		return err
+	}
+	return f(s, name)
+}
