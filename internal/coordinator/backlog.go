@@ -55,6 +55,9 @@ func (c *Core) interval() time.Duration {
 // unless none is wanted any more when its time has come.
 func (c *Core) intervalChanged(before, after time.Duration) {
 	e := c.exec
+	if e.final.done {
+		return
+	}
 	if after == 0 {
 		c.queue.remove(periodic) // it has waited behind another
 		return

@@ -79,9 +79,14 @@ type JobStatus struct {
 	Failed      int
 	Epoch       job.LeaderEpoch
 	Fingerprint string
-	Backlog     string // which tasks work off a backlog, and what that means for checkpoints; empty: none does
-	StoppedWith string // path of the savepoint that it was stopped with; empty: it was not
-	Degraded    string // no checkpoint has completed for too long, and why; empty: all is well
+	Conditions
+}
+
+// Conditions say in words what is special about a job; empty: it is not so.
+type Conditions struct {
+	Backlog     string // which tasks work off a backlog, and what that means for checkpoints
+	Degraded    string // no checkpoint has completed for too long, and why
+	StoppedWith string // path of the savepoint that it was stopped with
 }
 
 // VertexStatus is a vertex as people see it.

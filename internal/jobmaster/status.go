@@ -21,8 +21,8 @@ func (l *jobLoop) publish() {
 	v.status = gateway.JobStatus{
 		ID: l.id, Name: l.name, State: l.shown(), Detail: l.detail(), Submitted: l.submitted, Ended: l.end.at,
 		Restarts: l.sched.Restarts(), Vertices: l.vertices(), Completed: counts.Completed, Failed: counts.Failed,
-		Epoch: l.cfg.Epoch, Fingerprint: l.graph.Fingerprint, Backlog: l.coord.Backlog(), Degraded: l.coord.Degraded(),
-		StoppedWith: l.stoppedWith(),
+		Epoch: l.cfg.Epoch, Fingerprint: l.graph.Fingerprint,
+		Conditions: gateway.Conditions{Backlog: l.coord.Backlog(), Degraded: l.coord.Degraded(), StoppedWith: l.stoppedWith()},
 	}
 	for _, s := range slices.Backward(checkpoints) {
 		if s.State == coordinator.StateCompleted {

@@ -61,8 +61,8 @@ func decodeJobStatus(p *pb.JobStatus) gateway.JobStatus {
 		Submitted: decodeTime(p.GetSubmittedMs()), Ended: decodeTime(p.GetEndedMs()), Restarts: int(p.GetRestarts()),
 		Vertices:  each(p.GetVertices(), decodeVertexStatus),
 		Completed: int(p.GetCheckpointsCompleted()), Failed: int(p.GetCheckpointsFailed()),
-		Epoch: job.LeaderEpoch(p.GetLeaderEpoch()), Fingerprint: p.GetFingerprint(), Degraded: p.GetDegraded(), Backlog: p.GetBacklog(),
-		StoppedWith: p.GetStoppedWith(),
+		Epoch: job.LeaderEpoch(p.GetLeaderEpoch()), Fingerprint: p.GetFingerprint(),
+		Conditions: gateway.Conditions{Degraded: p.GetDegraded(), Backlog: p.GetBacklog(), StoppedWith: p.GetStoppedWith()},
 	}
 	if p.GetLastCheckpoint() != nil {
 		last := decodeCheckpointStatus(p.LastCheckpoint)
