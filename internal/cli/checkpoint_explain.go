@@ -19,10 +19,11 @@ func (w *weir) checkpointExplainCommand() *cobra.Command {
 		Args: takes("ID", "[N]"), ValidArgsFunction: w.completeJobID,
 	}
 	return w.query(cmd, askTimeout, func(ctx context.Context, jobs gateway.Jobs, args []string) error {
-		c, subtasks, err := findCheckpoint(ctx, jobs, args)
+		d, err := findCheckpoint(ctx, jobs, args)
 		if err != nil {
 			return err
 		}
+		c, subtasks := d.CheckpointStatus, d.Subtasks
 		sentences := explain(c, subtasks, time.Now())
 		if w.json() {
 			return writeJSON(w.process.Stdout, explanationView{viewCheckpoint(c), viewEach(phasesOf(c, subtasks), viewPhase), sentences})
@@ -71,9 +72,12 @@ func phaseLine(phases []phase) string {
 	return strings.Join(parts, ", ")
 }
 
-// slowest is the subtask that acknowledged last; false: none has.
+// answered reports whether it is known what a subtask has measured.
+func answered(s gateway.SubtaskCheckpoint) bool { return s.Acknowledged || s.Late }
+
+// slowest is the subtask that acknowledged last, be it too late; false: none has.
 func slowest(subtasks []gateway.SubtaskCheckpoint) (gateway.SubtaskCheckpoint, bool) {
-	acked := slices.DeleteFunc(slices.Clone(subtasks), func(s gateway.SubtaskCheckpoint) bool { return !s.Acknowledged })
+	acked := slices.DeleteFunc(slices.Clone(subtasks), func(s gateway.SubtaskCheckpoint) bool { return !answered(s) })
 	if len(acked) == 0 {
 		return gateway.SubtaskCheckpoint{}, false
 	}
@@ -92,7 +96,11 @@ func explain(c gateway.CheckpointStatus, subtasks []gateway.SubtaskCheckpoint, n
 	last, ok := slowest(subtasks)
 	switch {
 	case ok:
-		out = append(out, fmt.Sprintf("The last acknowledgement came from %s, %s after the trigger%s.", last.Task, formatDuration(last.Latency), lead(last, subtasks)))
+		late := ""
+		if last.Late {
+			late = " and too late"
+		}
+		out = append(out, fmt.Sprintf("The last acknowledgement came from %s, %s after the trigger%s%s.", last.Task, formatDuration(last.Latency), late, lead(last, subtasks)))
 	case c.Acknowledged > 0:
 		out = append(out, "The details of its subtasks are no longer remembered.")
 	}
@@ -131,10 +139,16 @@ func explainState(c gateway.CheckpointStatus, now time.Time) string {
 const maxMissing = 5
 
 func explainMissing(c gateway.CheckpointStatus, subtasks []gateway.SubtaskCheckpoint) string {
-	text, named, missing := "", 0, c.Tasks-c.Acknowledged
+	text, named, missing, verb := "", 0, c.Tasks-c.Acknowledged, "have"
+	if c.State == gateway.CheckpointAborted {
+		verb = "had" // when it was aborted
+	}
 	for _, s := range subtasks {
 		if !s.Acknowledged && named < maxMissing {
 			text += " " + s.Task.String()
+			if s.Late {
+				text += " (too late)"
+			}
 			named++
 		}
 	}
@@ -144,7 +158,7 @@ func explainMissing(c gateway.CheckpointStatus, subtasks []gateway.SubtaskCheckp
 	if text != "" {
 		text = ":" + text
 	}
-	return fmt.Sprintf("%d of %d tasks have not acknowledged%s.", missing, c.Tasks, text)
+	return fmt.Sprintf("%d of %d tasks %s not acknowledged%s.", missing, c.Tasks, verb, text)
 }
 
 // lead says how far the last subtask was behind the one before it.

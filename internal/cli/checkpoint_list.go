@@ -21,21 +21,21 @@ func (w *weir) checkpointListCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		list, err := jobs.Checkpoints(ctx, s.ID)
+		h, err := jobs.Checkpoints(ctx, s.ID)
 		if err != nil {
 			return err
 		}
 		if w.json() {
-			return writeJSON(w.process.Stdout, viewEach(list, viewCheckpoint))
+			return writeJSON(w.process.Stdout, viewEach(h.Checkpoints, viewCheckpoint))
 		}
 		now := time.Now()
 		t := newTable("ID", "KIND", "STATE", "TRIGGERED", "DURATION", "SIZE", "TASKS", "NOTE", "PATH")
-		for _, c := range list {
+		for _, c := range h.Checkpoints {
 			t.add(strconv.FormatInt(int64(c.ID), 10), c.Kind.String(), c.State.String(), formatAge(now, c.Triggered), formatDuration(c.Duration),
 				formatBytes(c.StateBytes), fmt.Sprintf("%d/%d", c.Acknowledged, c.Tasks), checkpointNote(c), c.Path)
 		}
 		t.write(w.process.Stdout)
-		writeCheckpointSummary(w.process.Stdout, list)
+		writeSummaryLines(w.process.Stdout, h.Summary)
 		return nil
 	})
 }

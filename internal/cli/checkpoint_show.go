@@ -19,27 +19,29 @@ func (w *weir) checkpointShowCommand() *cobra.Command {
 		Args: takes("ID", "[N]"), ValidArgsFunction: w.completeJobID,
 	}
 	return w.query(cmd, askTimeout, func(ctx context.Context, jobs gateway.Jobs, args []string) error {
-		c, subtasks, err := findCheckpoint(ctx, jobs, args)
+		d, err := findCheckpoint(ctx, jobs, args)
 		if err != nil {
 			return err
 		}
 		if w.json() {
-			return writeJSON(w.process.Stdout, checkpointDetailView{viewCheckpoint(c), viewEach(subtasks, viewSubtask)})
+			return writeJSON(w.process.Stdout, checkpointDetailView{
+				viewCheckpoint(d.CheckpointStatus), viewEach(d.Vertices, viewVertexCheckpoint), viewEach(d.Subtasks, viewSubtask),
+			})
 		}
-		writeCheckpoint(w.process.Stdout, c, subtasks)
+		writeCheckpoint(w.process.Stdout, d)
 		return nil
 	})
 }
 
 // findCheckpoint looks up what the arguments ID [N] name.
-func findCheckpoint(ctx context.Context, jobs gateway.Jobs, args []string) (gateway.CheckpointStatus, []gateway.SubtaskCheckpoint, error) {
+func findCheckpoint(ctx context.Context, jobs gateway.Jobs, args []string) (gateway.CheckpointDetail, error) {
 	s, err := find(ctx, jobs, args[0])
 	if err != nil {
-		return gateway.CheckpointStatus{}, nil, err
+		return gateway.CheckpointDetail{}, err
 	}
 	n, err := checkpointNumber(s, args[1:])
 	if err != nil {
-		return gateway.CheckpointStatus{}, nil, err
+		return gateway.CheckpointDetail{}, err
 	}
 	return jobs.Checkpoint(ctx, s.ID, n)
 }
@@ -59,7 +61,8 @@ func checkpointNumber(s gateway.JobStatus, args []string) (checkpoint.ID, error)
 	return s.Last.ID, nil
 }
 
-func writeCheckpoint(out io.Writer, c gateway.CheckpointStatus, subtasks []gateway.SubtaskCheckpoint) {
+func writeCheckpoint(out io.Writer, d gateway.CheckpointDetail) {
+	c := d.CheckpointStatus
 	line(out, "%s %d is %s: triggered %s, took %s, %s, %d of %d tasks acknowledged", c.Kind, c.ID, c.State, c.Triggered.Local().Format(time.DateTime),
 		formatDuration(c.Duration), formatBytes(c.StateBytes), c.Acknowledged, c.Tasks)
 	if note := checkpointNote(c); note != "" {
@@ -68,18 +71,46 @@ func writeCheckpoint(out io.Writer, c gateway.CheckpointStatus, subtasks []gatew
 	if c.Path != "" && !c.Discarded {
 		line(out, "path: %s", c.Path)
 	}
-	if split := phaseLine(phasesOf(c, subtasks)); split != "" {
+	if split := phaseLine(phasesOf(c, d.Subtasks)); split != "" {
 		line(out, "phases of the last to acknowledge: %s", split)
 	}
+	writeVertexCheckpoints(out, d.Vertices)
 	t := newTable("SUBTASK", "ACKNOWLEDGED AFTER", "START DELAY", "ALIGNMENT", "SYNC", "ASYNC", "SIZE")
-	for _, s := range subtasks {
-		if !s.Acknowledged {
+	for _, s := range d.Subtasks {
+		if !answered(s) {
 			t.add(s.Task.String(), "", "", "", "", "", "")
 			continue
 		}
-		m := s.Metrics
-		t.add(s.Task.String(), formatDuration(s.Latency), formatDuration(m.StartDelay), formatDuration(m.Alignment), formatDuration(m.Sync),
+		m, after := s.Metrics, formatDuration(s.Latency)
+		if s.Late {
+			after += ", too late"
+		}
+		t.add(s.Task.String(), after, formatDuration(m.StartDelay), formatDuration(m.Alignment), formatDuration(m.Sync),
 			formatDuration(m.Async), formatBytes(m.StateBytes))
 	}
 	t.write(out)
+}
+
+// writeVertexCheckpoints shows for each vertex the least, the average and the greatest of what its subtasks measured.
+func writeVertexCheckpoints(out io.Writer, vertices []gateway.VertexCheckpoint) {
+	if len(vertices) == 0 {
+		return
+	}
+	line(out, "")
+	t := newTable("VERTEX", "TASKS", "MIN, AVG, MAX OF ACKNOWLEDGED AFTER", "START DELAY", "ALIGNMENT", "SYNC", "ASYNC", "SIZE", "TOTAL SIZE")
+	for _, v := range vertices {
+		m := v.Metrics
+		t.add(string(v.Vertex), fmt.Sprintf("%d/%d", v.Acknowledged, v.Tasks), minAvgMax(v.Latency, formatDuration), minAvgMax(m.StartDelay, formatDuration),
+			minAvgMax(m.Alignment, formatDuration), minAvgMax(m.Sync, formatDuration), minAvgMax(m.Async, formatDuration), minAvgMax(m.StateBytes, formatBytes),
+			formatBytes(m.StateBytes.Sum))
+	}
+	t.write(out)
+	line(out, "")
+}
+
+func minAvgMax[T checkpoint.Quantity](s checkpoint.StatsSummary[T], format func(T) string) string {
+	if s.Count == 0 {
+		return ""
+	}
+	return format(s.Min) + ", " + format(s.Avg) + ", " + format(s.Max)
 }

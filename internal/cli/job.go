@@ -47,9 +47,12 @@ func writeJob(out io.Writer, s gateway.JobStatus, now time.Time) {
 	field("Ran for", formatDuration(ranFor(s, now)))
 	field("Tasks", fmt.Sprintf("%d of %d running", running, tasks))
 	field("Restarts", strconv.Itoa(s.Restarts))
-	field("Checkpoints", fmt.Sprintf("%d completed, %d failed", s.Completed, s.Failed))
+	field("Checkpoints", fmt.Sprintf("%d completed, %d failed, %d in progress", s.Completed, s.Failed, s.InProgress))
 	if s.Last != nil {
 		field("Latest", fmt.Sprintf("%s %d, %s, %s, %s", s.Last.Kind, s.Last.ID, formatDuration(s.Last.Duration), formatBytes(s.Last.StateBytes), s.Last.Path))
+	}
+	if r := s.LastRestore; r != nil {
+		field("Restored", fmt.Sprintf("%s, the latest from %s %d, %s", counted(s.Restored, "time"), r.Kind, r.ID, formatAge(now, r.Time)))
 	}
 	field("Leader epoch", strconv.FormatUint(uint64(s.Epoch), 10))
 	field("Fingerprint", s.Fingerprint)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weirstream/weir/internal/job"
 	"github.com/weirstream/weir/internal/node"
 )
 
@@ -34,6 +35,7 @@ func jobMaster(p Process) *cobra.Command {
 	f.DurationVar(&config.HeartbeatTimeout, "heartbeat-timeout", 0, "time after which a silent task executor is lost (default 10s)")
 	f.DurationVar(&config.SweepInterval, "sweep-interval", 10*time.Minute, "time between sweeps of the checkpoint directory for files that belong to no checkpoint; 0: never")
 	f.DurationVar(&config.SweepAge, "sweep-age", time.Hour, "age that such a file must have before it is deleted; more than a checkpoint may take")
+	f.IntVar(&config.CheckpointHistory, "checkpoint-history", job.DefaultCheckpointHistory, "checkpoints of each job that are remembered for weir checkpoint list and show")
 	duringBacklog := cmd.Flags().Duration(intervalDuringBacklog, 0,
 		"checkpoint interval of jobs that choose none while a source of theirs works off a backlog (default: their interval); 0: no periodic checkpoints meanwhile")
 	logs.add(cmd, "info")
@@ -43,6 +45,9 @@ func jobMaster(p Process) *cobra.Command {
 		}
 		if err := checkAddress("listen", config.Listen); err != nil {
 			return err
+		}
+		if n := config.CheckpointHistory; n < 1 || n > job.MaxCheckpointHistory {
+			return usagef("--checkpoint-history is %d; it can be 1 to %d", n, job.MaxCheckpointHistory)
 		}
 		if *duringBacklog < 0 {
 			return usagef("--%s is %s; it can be 0 or more", intervalDuringBacklog, *duringBacklog)

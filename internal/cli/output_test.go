@@ -130,7 +130,8 @@ func TestViews_AreDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, v := range []any{
-		jobView{}, vertexView{}, taskView{}, checkpointView{}, checkpointDetailView{}, subtaskView{}, explanationView{}, phaseView{}, triggeredView{}, executorView{}, definitionView{}, parameterView{},
+		jobView{}, vertexView{}, taskView{}, checkpointView{}, checkpointDetailView{}, subtaskView{}, explanationView{}, phaseView{}, triggeredView{}, executorView{},
+		checkpointStatsView{}, restoreView{}, summaryView[int64]{}, vertexCheckpointView{}, definitionView{}, parameterView{},
 	} {
 		for _, f := range reflect.VisibleFields(reflect.TypeOf(v)) {
 			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")

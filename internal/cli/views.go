@@ -30,7 +30,10 @@ type jobView struct {
 type jobCheckpointsView struct {
 	CheckpointsCompleted int             `json:"checkpoints_completed"`
 	CheckpointsFailed    int             `json:"checkpoints_failed"`
+	CheckpointsPending   int             `json:"checkpoints_in_progress"`
+	CheckpointsRestored  int             `json:"checkpoints_restored"`
 	LastCheckpoint       *checkpointView `json:"last_checkpoint,omitempty"`
+	LastRestore          *restoreView    `json:"last_restore,omitempty"`
 	Degraded             string          `json:"degraded,omitempty"`
 	Backlog              string          `json:"backlog,omitempty"`
 }
@@ -71,7 +74,8 @@ type checkpointView struct {
 // checkpointDetailView is a checkpoint with its subtasks.
 type checkpointDetailView struct {
 	checkpointView
-	Subtasks []subtaskView `json:"subtasks"`
+	Vertices []vertexCheckpointView `json:"vertices"`
+	Subtasks []subtaskView          `json:"subtasks"`
 }
 
 // explanationView says where the time of a checkpoint went.
@@ -90,6 +94,7 @@ type subtaskView struct {
 	Vertex       string  `json:"vertex_id"`
 	Subtask      int     `json:"subtask"`
 	Acknowledged bool    `json:"acknowledged"`
+	Late         bool    `json:"late"`
 	LatencyMS    float64 `json:"latency_ms"`
 	StartDelayMS float64 `json:"start_delay_ms"`
 	AlignmentMS  float64 `json:"alignment_ms"`
@@ -135,17 +140,25 @@ func viewEach[T, V any](list []T, view func(T) V) []V {
 	return out
 }
 
+// viewOptional makes a view of what may not be there.
+func viewOptional[T, V any](v *T, view func(T) V) *V {
+	if v == nil {
+		return nil
+	}
+	out := view(*v)
+	return &out
+}
+
 func viewJob(s gateway.JobStatus) jobView {
 	running, tasks := countTasks(s)
 	v := jobView{
 		ID: string(s.ID), Name: s.Name, State: s.State.String(), Detail: s.Detail, Submitted: viewTime(s.Submitted), Ended: viewTime(s.Ended),
 		Restarts: s.Restarts, TasksRunning: running, Tasks: tasks,
 		LeaderEpoch: uint64(s.Epoch), Fingerprint: s.Fingerprint, Vertices: viewEach(s.Vertices, viewVertex),
-		jobCheckpointsView: jobCheckpointsView{CheckpointsCompleted: s.Completed, CheckpointsFailed: s.Failed, Degraded: s.Degraded, Backlog: s.Backlog},
-	}
-	if s.Last != nil {
-		last := viewCheckpoint(*s.Last)
-		v.LastCheckpoint = &last
+		jobCheckpointsView: jobCheckpointsView{
+			CheckpointsCompleted: s.Completed, CheckpointsFailed: s.Failed, CheckpointsPending: s.InProgress, CheckpointsRestored: s.Restored,
+			LastCheckpoint: viewOptional(s.Last, viewCheckpoint), LastRestore: viewOptional(s.LastRestore, viewRestore), Degraded: s.Degraded, Backlog: s.Backlog,
+		},
 	}
 	return v
 }
@@ -185,7 +198,7 @@ func viewPhase(p phase) phaseView { return phaseView{p.name, viewMS(p.took)} }
 
 func viewSubtask(s gateway.SubtaskCheckpoint) subtaskView {
 	return subtaskView{
-		Vertex: string(s.Task.Vertex), Subtask: s.Task.Subtask, Acknowledged: s.Acknowledged, LatencyMS: viewMS(s.Latency),
+		Vertex: string(s.Task.Vertex), Subtask: s.Task.Subtask, Acknowledged: s.Acknowledged, Late: s.Late, LatencyMS: viewMS(s.Latency),
 		StartDelayMS: viewMS(s.Metrics.StartDelay), AlignmentMS: viewMS(s.Metrics.Alignment),
 		SyncMS: viewMS(s.Metrics.Sync), AsyncMS: viewMS(s.Metrics.Async), StateBytes: s.Metrics.StateBytes,
 	}

@@ -25,9 +25,9 @@ type Jobs interface {
 	TriggerSavepoint(ctx context.Context, id job.ID, epoch job.LeaderEpoch, dir string) (CheckpointResult, error)
 	// DisposeSavepoint deletes a savepoint, or a checkpoint that a job has left behind. FailedPrecondition: a running job uses it.
 	DisposeSavepoint(ctx context.Context, path string) error
-	// Checkpoints lists the remembered checkpoints, newest first.
-	Checkpoints(ctx context.Context, id job.ID) ([]CheckpointStatus, error)
-	Checkpoint(ctx context.Context, id job.ID, checkpoint checkpoint.ID) (CheckpointStatus, []SubtaskCheckpoint, error)
+	// Checkpoints gives the remembered checkpoints and the statistics of all.
+	Checkpoints(ctx context.Context, id job.ID) (CheckpointHistory, error)
+	Checkpoint(ctx context.Context, id job.ID, checkpoint checkpoint.ID) (CheckpointDetail, error)
 	TaskExecutors(ctx context.Context) ([]ExecutorStatus, error)
 }
 
@@ -75,8 +75,8 @@ type JobStatus struct {
 	Restarts    int
 	Vertices    []VertexStatus
 	Last        *CheckpointStatus // the latest completed checkpoint
-	Completed   int
-	Failed      int
+	LastRestore *RestoreStatus    // nil: no tasks were started from a checkpoint
+	CheckpointCounts
 	Epoch       job.LeaderEpoch
 	Fingerprint string
 	Conditions
@@ -87,6 +87,22 @@ type Conditions struct {
 	Backlog     string // which tasks work off a backlog, and what that means for checkpoints
 	Degraded    string // no checkpoint has completed for too long, and why
 	StoppedWith string // path of the savepoint that it was stopped with
+}
+
+// CheckpointCounts are the numbers of checkpoints and savepoints since the job master was started.
+type CheckpointCounts struct {
+	Completed  int
+	Failed     int
+	InProgress int
+	Restored   int // how often tasks were started from one
+}
+
+// RestoreStatus is what tasks were started from.
+type RestoreStatus struct {
+	ID   checkpoint.ID
+	Kind checkpoint.Kind
+	Path string
+	Time time.Time
 }
 
 // VertexStatus is a vertex as people see it.
@@ -156,10 +172,36 @@ type CheckpointStatus struct {
 	Discarded    bool // subsumed: its files are gone or going
 }
 
+// CheckpointHistory is what is remembered and measured of the checkpoints of a job.
+type CheckpointHistory struct {
+	CheckpointCounts
+	LastRestore *RestoreStatus // nil: no tasks were started from a checkpoint
+	Summary     checkpoint.CompletedSummary
+	// Checkpoints are the newest, newest first. The latest completed checkpoint, the latest savepoint and the latest aborted one are always among them.
+	Checkpoints []CheckpointStatus
+}
+
+// CheckpointDetail is a checkpoint with the parts of its tasks; when it is too old for details they are not there.
+type CheckpointDetail struct {
+	CheckpointStatus
+	Vertices []VertexCheckpoint
+	Subtasks []SubtaskCheckpoint
+}
+
+// VertexCheckpoint is the part of the tasks of one vertex in a checkpoint.
+type VertexCheckpoint struct {
+	Vertex       job.VertexID
+	Tasks        int                                    // that have a part in it
+	Acknowledged int                                    // of Tasks; the summaries are of these
+	Latency      checkpoint.StatsSummary[time.Duration] // from trigger to ack
+	Metrics      checkpoint.MetricsSummary
+}
+
 // SubtaskCheckpoint is one task's part of a checkpoint.
 type SubtaskCheckpoint struct {
 	Task         job.TaskID
 	Acknowledged bool
+	Late         bool          // the ack came when the checkpoint was aborted already; Latency and Metrics are set all the same
 	Latency      time.Duration // from trigger to ack
 	Metrics      checkpoint.Metrics
 }

@@ -63,7 +63,9 @@ type Config struct {
 
 // Rules are what all jobs of a job master have in common.
 type Rules struct {
-	CancelTimeout time.Duration // see scheduler.Config
+	// CheckpointHistory is how many checkpoints of each job are remembered; 0: job.DefaultCheckpointHistory, at most job.MaxCheckpointHistory.
+	CheckpointHistory int
+	CancelTimeout     time.Duration // see scheduler.Config
 	// IntervalDuringBacklog is that of jobs that choose none, if it is longer than their interval; see job.CheckpointOptions.
 	IntervalDuringBacklog time.Duration
 }

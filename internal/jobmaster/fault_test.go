@@ -39,7 +39,7 @@ func statusOf(t *testing.T, c *cluster, id job.ID, n checkpoint.ID) gateway.Chec
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range list {
+	for _, s := range list.Checkpoints {
 		if s.ID == n {
 			return s
 		}

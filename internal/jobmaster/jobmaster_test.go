@@ -132,7 +132,7 @@ func TestExecutorLost_JobRestartsFromTheLatestCheckpointOnTheOthers(t *testing.T
 		}
 		list, _ := c.m.Checkpoints(t.Context(), id)
 		restored := 0
-		for _, s := range list {
+		for _, s := range list.Checkpoints {
 			if s.Restored {
 				restored++
 				if s.ID != before {
@@ -187,7 +187,8 @@ func TestSlowMetadataWrite_HoldsUpNobody(t *testing.T) {
 		a := c.start("a", 2, script{})
 		id := c.submit(2)
 		time.Sleep(5 * time.Second)
-		list, _ := c.m.Checkpoints(t.Context(), id)
+		h, _ := c.m.Checkpoints(t.Context(), id)
+		list := h.Checkpoints
 		if len(list) != 1 || list[0].State != gateway.CheckpointFinalizing {
 			t.Fatalf("checkpoints %+v, want one that is FINALIZING", list)
 		}
@@ -222,8 +223,8 @@ func TestSlowMetadataWrite_HoldsUpNobody(t *testing.T) {
 		if took := time.Since(stop); took < 20*time.Second {
 			t.Errorf("Run returned after %s, while metadata was still being written", took)
 		}
-		if list, _ = c.m.Checkpoints(t.Context(), id); list[0].State != gateway.CheckpointCompleted {
-			t.Errorf("checkpoint is %s, want COMPLETED: it was durable", list[0].State)
+		if h, _ = c.m.Checkpoints(t.Context(), id); h.Checkpoints[0].State != gateway.CheckpointCompleted {
+			t.Errorf("checkpoint is %s, want COMPLETED: it was durable", h.Checkpoints[0].State)
 		}
 	})
 }

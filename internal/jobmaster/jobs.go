@@ -157,40 +157,47 @@ func triggerError(id job.ID, kind checkpoint.Kind, r coordinator.Reply) error {
 }
 
 // Checkpoints implements gateway.Jobs.
-func (m *JobMaster) Checkpoints(_ context.Context, id job.ID) ([]gateway.CheckpointStatus, error) {
+func (m *JobMaster) Checkpoints(_ context.Context, id job.ID) (gateway.CheckpointHistory, error) {
 	l := m.loop(id)
 	if l == nil {
-		return nil, gateway.JobNotFound(id)
+		return gateway.CheckpointHistory{}, gateway.JobNotFound(id)
 	}
 	v := l.board.read()
-	out := []gateway.CheckpointStatus{}
+	out := gateway.CheckpointHistory{CheckpointCounts: v.status.CheckpointCounts, LastRestore: v.status.LastRestore, Summary: v.summary}
 	for _, s := range slices.Backward(v.checkpoints) {
-		out = append(out, l.describe(s, v.restored))
+		out.Checkpoints = append(out.Checkpoints, l.describe(s, v.restored))
 	}
 	return out, nil
 }
 
 // Checkpoint implements gateway.Jobs.
-func (m *JobMaster) Checkpoint(_ context.Context, id job.ID, n checkpoint.ID) (gateway.CheckpointStatus, []gateway.SubtaskCheckpoint, error) {
+func (m *JobMaster) Checkpoint(_ context.Context, id job.ID, n checkpoint.ID) (gateway.CheckpointDetail, error) {
 	l := m.loop(id)
 	if l == nil {
-		return gateway.CheckpointStatus{}, nil, gateway.JobNotFound(id)
+		return gateway.CheckpointDetail{}, gateway.JobNotFound(id)
 	}
 	v := l.board.read()
 	for _, s := range v.checkpoints {
 		if s.ID != n {
 			continue
 		}
-		subtasks := []gateway.SubtaskCheckpoint{}
+		out := gateway.CheckpointDetail{CheckpointStatus: l.describe(s, v.restored)}
 		for _, t := range s.Subtasks {
 			if t.Finished && !t.Acked {
 				continue // it had finished before: it has no part in this checkpoint
 			}
-			subtasks = append(subtasks, gateway.SubtaskCheckpoint{Task: t.Task, Acknowledged: t.Acked, Latency: t.Latency, Metrics: t.Metrics})
+			out.Subtasks = append(out.Subtasks, gateway.SubtaskCheckpoint{
+				Task: t.Task, Acknowledged: t.Acked, Late: t.Late, Latency: t.Latency, Metrics: t.Metrics,
+			})
 		}
-		return l.describe(s, v.restored), subtasks, nil
+		for _, x := range s.PerVertex() {
+			out.Vertices = append(out.Vertices, gateway.VertexCheckpoint{
+				Vertex: x.Vertex, Tasks: x.Tasks, Acknowledged: x.Acked, Latency: x.Latency, Metrics: x.Metrics,
+			})
+		}
+		return out, nil
 	}
-	return gateway.CheckpointStatus{}, nil, &gateway.Error{
+	return gateway.CheckpointDetail{}, &gateway.Error{
 		Code: gateway.NotFound, Reason: gateway.ReasonCheckpointUnknown, Job: id, Checkpoint: n,
 		Message: fmt.Sprintf("job %s has no checkpoint %d that is remembered", id, n), Remedy: "weir checkpoint list, or ListCheckpoints, lists them",
 	}

@@ -83,7 +83,7 @@ func (l *jobLoop) newCoordinator(restored *checkpoint.Completed) *coordinator.Co
 	}
 	return coordinator.New(coordinator.Config{
 		Job: l.id, JobName: l.name, Params: l.params, Graph: l.graph, Epoch: l.cfg.Epoch, Options: l.options.Checkpoint, Restored: restored,
-		FirstID: l.calling.ledger.FirstID(),
+		FirstID: l.calling.ledger.FirstID(), History: l.cfg.Rules.CheckpointHistory,
 	})
 }
 

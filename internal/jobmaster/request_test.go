@@ -112,7 +112,7 @@ func TestRequests_ForWhatIsNotThere(t *testing.T) {
 		want(t, err, gateway.InvalidArgument, gateway.ReasonBadParameter, "--savepoint-dir")
 		_, err = c.m.TriggerSavepoint(ctx, id, 0, "relative/dir")
 		want(t, err, gateway.InvalidArgument, gateway.ReasonBadParameter, "relative/dir")
-		_, _, err = c.m.Checkpoint(ctx, id, 77)
+		_, err = c.m.Checkpoint(ctx, id, 77)
 		want(t, err, gateway.NotFound, gateway.ReasonCheckpointUnknown, "checkpoint 77")
 
 		known := job.AttemptID{Job: id, Task: job.TaskID{Vertex: "src"}, Attempt: 1}
@@ -158,9 +158,9 @@ func TestAck_IsAnsweredWithAVerdict(t *testing.T) {
 		if r, err := c.m.TriggerCheckpoint(t.Context(), id, 1); err != nil || r.ID != 1 || r.Path != "file:///chk/job-1/chk-1" {
 			t.Fatalf("trigger: %+v, %v", r, err)
 		}
-		s, subtasks, err := c.m.Checkpoint(t.Context(), id, 1)
-		if err != nil || s.State != gateway.CheckpointCompleted || len(subtasks) != 2 || !subtasks[0].Acknowledged {
-			t.Errorf("checkpoint 1 as the caller sees it next: %+v, %+v, %v", s, subtasks, err)
+		d, err := c.m.Checkpoint(t.Context(), id, 1)
+		if err != nil || d.State != gateway.CheckpointCompleted || len(d.Subtasks) != 2 || !d.Subtasks[0].Acknowledged {
+			t.Errorf("checkpoint 1 as the caller sees it next: %+v, %v", d, err)
 		}
 		_, err = c.m.TriggerCheckpoint(t.Context(), id, 0)
 		want(t, err, gateway.Aborted, gateway.ReasonCheckpointFailed, "checkpoint 2", "EXPIRED", "agg[0]#1")

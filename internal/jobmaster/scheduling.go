@@ -138,7 +138,9 @@ func (l *jobLoop) deploy() {
 	l.running.restored = 0
 	if from != nil {
 		l.running.restored = from.Metadata.ID
-		l.log.Info("restores", zap.Int64("checkpoint", int64(from.Metadata.ID)), zap.String("dir", from.Dir))
+		restored := coordinator.Restored{ID: from.Metadata.ID, Kind: from.Metadata.Kind, Dir: from.Dir}
+		l.note(restored, zap.Int64("checkpoint", int64(restored.ID)))
+		l.feed(restored)
 	}
 	for _, executor := range slices.Sorted(maps.Keys(tasks)) {
 		request := gateway.DeployTasks{

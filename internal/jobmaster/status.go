@@ -17,10 +17,10 @@ type restoredFrom checkpoint.ID
 func (l *jobLoop) publish() {
 	checkpoints := l.withRecovered(l.coord.History())
 	counts := l.coord.Counts()
-	v := view{checkpoints: checkpoints, restored: restoredFrom(l.running.restored)}
+	v := view{checkpoints: checkpoints, restored: restoredFrom(l.running.restored), summary: l.coord.Summary()}
 	v.status = gateway.JobStatus{
 		ID: l.id, Name: l.name, State: l.shown(), Detail: l.detail(), Submitted: l.submitted, Ended: l.end.at,
-		Restarts: l.sched.Restarts(), Vertices: l.vertices(), Completed: counts.Completed, Failed: counts.Failed,
+		Restarts: l.sched.Restarts(), Vertices: l.vertices(), CheckpointCounts: gateway.CheckpointCounts(counts), LastRestore: l.lastRestore(),
 		Epoch: l.cfg.Epoch, Fingerprint: l.graph.Fingerprint,
 		Conditions: gateway.Conditions{Backlog: l.coord.Backlog(), Degraded: l.coord.Degraded(), StoppedWith: l.stoppedWith()},
 	}
@@ -32,6 +32,14 @@ func (l *jobLoop) publish() {
 		}
 	}
 	l.board.publish(v)
+}
+
+func (l *jobLoop) lastRestore() *gateway.RestoreStatus {
+	r, ok := l.coord.LastRestore()
+	if !ok {
+		return nil
+	}
+	return &gateway.RestoreStatus{ID: r.ID, Kind: r.Kind, Path: l.location(r.Dir), Time: r.At}
 }
 
 // shown is the state that people see: nobody hears of an end that the next job master would not know.

@@ -3,6 +3,7 @@ package jobmaster
 import (
 	"sync"
 
+	"github.com/weirstream/weir/internal/checkpoint"
 	"github.com/weirstream/weir/internal/coordinator"
 	"github.com/weirstream/weir/internal/gateway"
 )
@@ -24,6 +25,7 @@ type view struct {
 	status      gateway.JobStatus
 	checkpoints []coordinator.Stats // oldest first
 	restored    restoredFrom
+	summary     checkpoint.CompletedSummary
 }
 
 func newBoard() *board {

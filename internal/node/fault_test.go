@@ -107,9 +107,9 @@ func TestFault_B21_AckOverTheMessageLimit_IsDeclinedWithItsSize(t *testing.T) {
 			t.Errorf("checkpoint with an ack over the limit: %v, want %q in it", err, want)
 		}
 	}
-	list, err := c.jobs.Checkpoints(c.ctx, id)
-	if err != nil || len(list) != 1 || list[0].State != gateway.CheckpointAborted || list[0].Acknowledged != 0 {
-		t.Errorf("checkpoints %+v (%v), want one that was aborted without an ack", list, err)
+	h, err := c.jobs.Checkpoints(c.ctx, id)
+	if list := h.Checkpoints; err != nil || len(list) != 1 || list[0].State != gateway.CheckpointAborted || list[0].Acknowledged != 0 {
+		t.Errorf("checkpoints %+v (%v), want one that was aborted without an ack", h.Checkpoints, err)
 	}
 	if _, err := c.jobs.Cancel(c.ctx, id); err != nil {
 		t.Error(err)

@@ -36,6 +36,7 @@ type JobMasterConfig struct {
 	DataDir           string // records of jobs for the next job master; empty: jobs end with this one
 	HeartbeatInterval time.Duration
 	HeartbeatTimeout  time.Duration
+	CheckpointHistory int           // checkpoints of each job that are remembered; 0: job.DefaultCheckpointHistory
 	SweepInterval     time.Duration // between sweeps of the checkpoint directory; 0: never
 	SweepAge          time.Duration // how old a file must be that a sweep deletes
 	// IntervalDuringBacklog is that of jobs that choose none; 0: their interval; negative: no periodic checkpoints during a backlog.
@@ -99,7 +100,8 @@ func newJobMaster(cfg JobMasterConfig, store *ha.Store, dial func(string) (gatew
 	}
 	config := jobmaster.Config{
 		Log: cfg.Log, Epoch: 1, Archive: archive.Archive{Root: masterStorage{files}, At: dir, Open: openMasterStorage}, SavepointDir: savepoints,
-		HeartbeatInterval: cfg.HeartbeatInterval, HeartbeatTimeout: cfg.HeartbeatTimeout, Rules: jobmaster.Rules{IntervalDuringBacklog: cfg.IntervalDuringBacklog},
+		HeartbeatInterval: cfg.HeartbeatInterval, HeartbeatTimeout: cfg.HeartbeatTimeout,
+		Rules:    jobmaster.Rules{IntervalDuringBacklog: cfg.IntervalDuringBacklog, CheckpointHistory: cfg.CheckpointHistory},
 		Sweeping: sweeping(files, cfg),
 		Dial:     dial, NewID: newID, Random: mathrand.Float64,
 	}

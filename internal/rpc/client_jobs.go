@@ -101,15 +101,15 @@ func (c *jobsClient) DisposeSavepoint(ctx context.Context, path string) error {
 	return err
 }
 
-func (c *jobsClient) Checkpoints(ctx context.Context, id job.ID) ([]gateway.CheckpointStatus, error) {
+func (c *jobsClient) Checkpoints(ctx context.Context, id job.ID) (gateway.CheckpointHistory, error) {
 	answer, err := call(ctx, c.peer, CallTimeout, c.pb.ListCheckpoints, &pb.ListCheckpointsRequest{JobId: string(id)})
-	return each(answer.GetCheckpoints(), decodeCheckpointStatus), err
+	return decodeHistory(answer), err
 }
 
-func (c *jobsClient) Checkpoint(ctx context.Context, id job.ID, n checkpoint.ID) (gateway.CheckpointStatus, []gateway.SubtaskCheckpoint, error) {
+func (c *jobsClient) Checkpoint(ctx context.Context, id job.ID, n checkpoint.ID) (gateway.CheckpointDetail, error) {
 	request := &pb.GetCheckpointRequest{JobId: string(id), CheckpointId: int64(n)}
 	answer, err := call(ctx, c.peer, CallTimeout, c.pb.GetCheckpoint, request)
-	return decodeCheckpointStatus(answer.GetCheckpoint()), each(answer.GetSubtasks(), decodeSubtaskCheckpoint), err
+	return decodeDetail(answer), err
 }
 
 func (c *jobsClient) TaskExecutors(ctx context.Context) ([]gateway.ExecutorStatus, error) {

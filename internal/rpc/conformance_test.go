@@ -107,12 +107,11 @@ func jobMethods() []method {
 		unary("DisposeSavepoint", WaitTimeout, func(s sides, ctx context.Context, path job.ID) (none, error) { // which is never empty
 			return none{}, s.jobs.DisposeSavepoint(ctx, string(path))
 		}),
-		unary("Checkpoints", CallTimeout, func(s sides, ctx context.Context, id job.ID) ([]gateway.CheckpointStatus, error) {
+		unary("Checkpoints", CallTimeout, func(s sides, ctx context.Context, id job.ID) (gateway.CheckpointHistory, error) {
 			return s.jobs.Checkpoints(ctx, id)
 		}),
-		unary("Checkpoint", CallTimeout, func(s sides, ctx context.Context, a checkpointArgs) (checkpointAnswer, error) {
-			status, subtasks, err := s.jobs.Checkpoint(ctx, a.ID, a.Checkpoint)
-			return checkpointAnswer{status, subtasks}, err
+		unary("Checkpoint", CallTimeout, func(s sides, ctx context.Context, a checkpointArgs) (gateway.CheckpointDetail, error) {
+			return s.jobs.Checkpoint(ctx, a.ID, a.Checkpoint)
 		}),
 		unary("TaskExecutors", CallTimeout, func(s sides, ctx context.Context, _ none) ([]gateway.ExecutorStatus, error) {
 			return s.jobs.TaskExecutors(ctx)

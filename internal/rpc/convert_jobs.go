@@ -46,6 +46,7 @@ func encodeJobStatus(s gateway.JobStatus) *pb.JobStatus {
 		SubmittedMs: encodeTime(s.Submitted), EndedMs: encodeTime(s.Ended), Restarts: encodeInt(s.Restarts),
 		Vertices:             each(s.Vertices, encodeVertexStatus),
 		CheckpointsCompleted: int64(s.Completed), CheckpointsFailed: int64(s.Failed),
+		CheckpointsInProgress: int64(s.InProgress), CheckpointsRestored: int64(s.Restored), LastRestore: encodeRestore(s.LastRestore),
 		LeaderEpoch: uint64(s.Epoch), Fingerprint: s.Fingerprint, Degraded: encodeText(s.Degraded), Backlog: encodeText(s.Backlog),
 		StoppedWith: s.StoppedWith,
 	}
@@ -59,9 +60,13 @@ func decodeJobStatus(p *pb.JobStatus) gateway.JobStatus {
 	s := gateway.JobStatus{
 		ID: job.ID(p.GetJobId()), Name: p.GetJobName(), State: showEnum[job.State](p.GetState(), pb.JobState_name), Detail: p.GetDetail(),
 		Submitted: decodeTime(p.GetSubmittedMs()), Ended: decodeTime(p.GetEndedMs()), Restarts: int(p.GetRestarts()),
-		Vertices:  each(p.GetVertices(), decodeVertexStatus),
-		Completed: int(p.GetCheckpointsCompleted()), Failed: int(p.GetCheckpointsFailed()),
-		Epoch: job.LeaderEpoch(p.GetLeaderEpoch()), Fingerprint: p.GetFingerprint(),
+		Vertices: each(p.GetVertices(), decodeVertexStatus),
+		CheckpointCounts: gateway.CheckpointCounts{
+			Completed: int(p.GetCheckpointsCompleted()), Failed: int(p.GetCheckpointsFailed()),
+			InProgress: int(p.GetCheckpointsInProgress()), Restored: int(p.GetCheckpointsRestored()),
+		},
+		LastRestore: decodeRestore(p.GetLastRestore()),
+		Epoch:       job.LeaderEpoch(p.GetLeaderEpoch()), Fingerprint: p.GetFingerprint(),
 		Conditions: gateway.Conditions{Degraded: p.GetDegraded(), Backlog: p.GetBacklog(), StoppedWith: p.GetStoppedWith()},
 	}
 	if p.GetLastCheckpoint() != nil {
@@ -126,7 +131,7 @@ func decodeCheckpointStatus(p *pb.CheckpointSummary) gateway.CheckpointStatus {
 
 func encodeSubtaskCheckpoint(s gateway.SubtaskCheckpoint) *pb.SubtaskCheckpointStatus {
 	return &pb.SubtaskCheckpointStatus{
-		VertexId: string(s.Task.Vertex), Subtask: encodeInt(s.Task.Subtask), Acknowledged: s.Acknowledged,
+		VertexId: string(s.Task.Vertex), Subtask: encodeInt(s.Task.Subtask), Acknowledged: s.Acknowledged, Late: s.Late,
 		AckUs: encodeDuration(s.Latency, time.Microsecond), Metrics: encodeMetrics(s.Metrics),
 	}
 }
@@ -134,7 +139,7 @@ func encodeSubtaskCheckpoint(s gateway.SubtaskCheckpoint) *pb.SubtaskCheckpointS
 func decodeSubtaskCheckpoint(p *pb.SubtaskCheckpointStatus) gateway.SubtaskCheckpoint {
 	return gateway.SubtaskCheckpoint{
 		Task:         job.TaskID{Vertex: job.VertexID(p.GetVertexId()), Subtask: int(p.GetSubtask())},
-		Acknowledged: p.GetAcknowledged(), Latency: decodeDuration(p.GetAckUs(), time.Microsecond), Metrics: decodeMetrics(p.GetMetrics()),
+		Acknowledged: p.GetAcknowledged(), Late: p.GetLate(), Latency: decodeDuration(p.GetAckUs(), time.Microsecond), Metrics: decodeMetrics(p.GetMetrics()),
 	}
 }
 

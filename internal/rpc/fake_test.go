@@ -26,10 +26,6 @@ type (
 		ID         job.ID
 		Checkpoint checkpoint.ID
 	}
-	checkpointAnswer struct {
-		Status   gateway.CheckpointStatus
-		Subtasks []gateway.SubtaskCheckpoint
-	}
 	none struct{}
 )
 
@@ -130,13 +126,12 @@ func (f fakeJobs) DisposeSavepoint(ctx context.Context, path string) error {
 	return err
 }
 
-func (f fakeJobs) Checkpoints(ctx context.Context, id job.ID) ([]gateway.CheckpointStatus, error) {
-	return ask[[]gateway.CheckpointStatus](ctx, f.fake, id)
+func (f fakeJobs) Checkpoints(ctx context.Context, id job.ID) (gateway.CheckpointHistory, error) {
+	return ask[gateway.CheckpointHistory](ctx, f.fake, id)
 }
 
-func (f fakeJobs) Checkpoint(ctx context.Context, id job.ID, n checkpoint.ID) (gateway.CheckpointStatus, []gateway.SubtaskCheckpoint, error) {
-	a, err := ask[checkpointAnswer](ctx, f.fake, checkpointArgs{id, n})
-	return a.Status, a.Subtasks, err
+func (f fakeJobs) Checkpoint(ctx context.Context, id job.ID, n checkpoint.ID) (gateway.CheckpointDetail, error) {
+	return ask[gateway.CheckpointDetail](ctx, f.fake, checkpointArgs{id, n})
 }
 
 func (f fakeJobs) TaskExecutors(ctx context.Context) ([]gateway.ExecutorStatus, error) {

@@ -105,8 +105,8 @@ func (s *jobsServer) ListCheckpoints(ctx context.Context, p *pb.ListCheckpointsR
 	if err != nil {
 		return nil, badRequest(err)
 	}
-	list, err := s.jobs.Checkpoints(ctx, id)
-	return &pb.ListCheckpointsResponse{Checkpoints: each(list, encodeCheckpointStatus)}, err
+	h, err := s.jobs.Checkpoints(ctx, id)
+	return encodeHistory(h), err
 }
 
 func (s *jobsServer) GetCheckpoint(ctx context.Context, p *pb.GetCheckpointRequest) (*pb.GetCheckpointResponse, error) {
@@ -118,10 +118,8 @@ func (s *jobsServer) GetCheckpoint(ctx context.Context, p *pb.GetCheckpointReque
 	if err != nil {
 		return nil, badRequest(err)
 	}
-	st, subtasks, err := s.jobs.Checkpoint(ctx, id, n)
-	return &pb.GetCheckpointResponse{
-		Checkpoint: encodeCheckpointStatus(st), Subtasks: each(subtasks, encodeSubtaskCheckpoint),
-	}, err
+	d, err := s.jobs.Checkpoint(ctx, id, n)
+	return encodeDetail(d), err
 }
 
 func (s *jobsServer) ListTaskExecutors(ctx context.Context, _ *pb.ListTaskExecutorsRequest) (*pb.ListTaskExecutorsResponse, error) {

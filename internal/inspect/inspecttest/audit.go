@@ -36,7 +36,7 @@ func Ask(ctx context.Context, jobs gateway.Jobs) (Facts, error) {
 		return f, err
 	}
 	for _, j := range all {
-		list, err := jobs.Checkpoints(ctx, j.ID)
+		h, err := jobs.Checkpoints(ctx, j.ID)
 		if err != nil {
 			return f, err
 		}
@@ -45,7 +45,7 @@ func Ask(ctx context.Context, jobs gateway.Jobs) (Facts, error) {
 		} else {
 			f.Ended[j.ID] = j.State
 		}
-		for _, c := range list {
+		for _, c := range h.Checkpoints {
 			switch {
 			case c.Kind != checkpoint.Checkpoint:
 			case j.State.Terminal() && (c.Discarded || c.State == gateway.CheckpointAborted):

@@ -555,9 +555,13 @@ type JobStatus struct {
 	// Tasks that work off a backlog, and what that means for checkpoints; empty when none does.
 	Backlog string `protobuf:"bytes,15,opt,name=backlog,proto3" json:"backlog,omitempty"`
 	// The savepoint that the job was stopped with; empty: it was not.
-	StoppedWith   string `protobuf:"bytes,16,opt,name=stopped_with,json=stoppedWith,proto3" json:"stopped_with,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	StoppedWith           string `protobuf:"bytes,16,opt,name=stopped_with,json=stoppedWith,proto3" json:"stopped_with,omitempty"`
+	CheckpointsInProgress int64  `protobuf:"varint,17,opt,name=checkpoints_in_progress,json=checkpointsInProgress,proto3" json:"checkpoints_in_progress,omitempty"`
+	// How often tasks were started from a checkpoint.
+	CheckpointsRestored int64          `protobuf:"varint,18,opt,name=checkpoints_restored,json=checkpointsRestored,proto3" json:"checkpoints_restored,omitempty"`
+	LastRestore         *RestoreStatus `protobuf:"bytes,19,opt,name=last_restore,json=lastRestore,proto3" json:"last_restore,omitempty"`
+	unknownFields       protoimpl.UnknownFields
+	sizeCache           protoimpl.SizeCache
 }
 
 func (x *JobStatus) Reset() {
@@ -702,6 +706,96 @@ func (x *JobStatus) GetStoppedWith() string {
 	return ""
 }
 
+func (x *JobStatus) GetCheckpointsInProgress() int64 {
+	if x != nil {
+		return x.CheckpointsInProgress
+	}
+	return 0
+}
+
+func (x *JobStatus) GetCheckpointsRestored() int64 {
+	if x != nil {
+		return x.CheckpointsRestored
+	}
+	return 0
+}
+
+func (x *JobStatus) GetLastRestore() *RestoreStatus {
+	if x != nil {
+		return x.LastRestore
+	}
+	return nil
+}
+
+// RestoreStatus is what tasks were started from.
+type RestoreStatus struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	CheckpointId  int64                  `protobuf:"varint,1,opt,name=checkpoint_id,json=checkpointId,proto3" json:"checkpoint_id,omitempty"`
+	Kind          CheckpointKind         `protobuf:"varint,2,opt,name=kind,proto3,enum=weir.v1.CheckpointKind" json:"kind,omitempty"`
+	Path          string                 `protobuf:"bytes,3,opt,name=path,proto3" json:"path,omitempty"`
+	TimestampMs   int64                  `protobuf:"varint,4,opt,name=timestamp_ms,json=timestampMs,proto3" json:"timestamp_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RestoreStatus) Reset() {
+	*x = RestoreStatus{}
+	mi := &file_weir_v1_job_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RestoreStatus) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RestoreStatus) ProtoMessage() {}
+
+func (x *RestoreStatus) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_v1_job_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RestoreStatus.ProtoReflect.Descriptor instead.
+func (*RestoreStatus) Descriptor() ([]byte, []int) {
+	return file_weir_v1_job_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *RestoreStatus) GetCheckpointId() int64 {
+	if x != nil {
+		return x.CheckpointId
+	}
+	return 0
+}
+
+func (x *RestoreStatus) GetKind() CheckpointKind {
+	if x != nil {
+		return x.Kind
+	}
+	return CheckpointKind_CHECKPOINT_KIND_UNSPECIFIED
+}
+
+func (x *RestoreStatus) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *RestoreStatus) GetTimestampMs() int64 {
+	if x != nil {
+		return x.TimestampMs
+	}
+	return 0
+}
+
 type VertexStatus struct {
 	state       protoimpl.MessageState `protogen:"open.v1"`
 	VertexId    string                 `protobuf:"bytes,1,opt,name=vertex_id,json=vertexId,proto3" json:"vertex_id,omitempty"`
@@ -716,7 +810,7 @@ type VertexStatus struct {
 
 func (x *VertexStatus) Reset() {
 	*x = VertexStatus{}
-	mi := &file_weir_v1_job_proto_msgTypes[10]
+	mi := &file_weir_v1_job_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -728,7 +822,7 @@ func (x *VertexStatus) String() string {
 func (*VertexStatus) ProtoMessage() {}
 
 func (x *VertexStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_v1_job_proto_msgTypes[10]
+	mi := &file_weir_v1_job_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -741,7 +835,7 @@ func (x *VertexStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VertexStatus.ProtoReflect.Descriptor instead.
 func (*VertexStatus) Descriptor() ([]byte, []int) {
-	return file_weir_v1_job_proto_rawDescGZIP(), []int{10}
+	return file_weir_v1_job_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *VertexStatus) GetVertexId() string {
@@ -793,7 +887,7 @@ type TaskStatus struct {
 
 func (x *TaskStatus) Reset() {
 	*x = TaskStatus{}
-	mi := &file_weir_v1_job_proto_msgTypes[11]
+	mi := &file_weir_v1_job_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -805,7 +899,7 @@ func (x *TaskStatus) String() string {
 func (*TaskStatus) ProtoMessage() {}
 
 func (x *TaskStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_v1_job_proto_msgTypes[11]
+	mi := &file_weir_v1_job_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -818,7 +912,7 @@ func (x *TaskStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskStatus.ProtoReflect.Descriptor instead.
 func (*TaskStatus) Descriptor() ([]byte, []int) {
-	return file_weir_v1_job_proto_rawDescGZIP(), []int{11}
+	return file_weir_v1_job_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *TaskStatus) GetAttempt() *AttemptId {
@@ -872,7 +966,7 @@ type CancelJobRequest struct {
 
 func (x *CancelJobRequest) Reset() {
 	*x = CancelJobRequest{}
-	mi := &file_weir_v1_job_proto_msgTypes[12]
+	mi := &file_weir_v1_job_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -884,7 +978,7 @@ func (x *CancelJobRequest) String() string {
 func (*CancelJobRequest) ProtoMessage() {}
 
 func (x *CancelJobRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_v1_job_proto_msgTypes[12]
+	mi := &file_weir_v1_job_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -897,7 +991,7 @@ func (x *CancelJobRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelJobRequest.ProtoReflect.Descriptor instead.
 func (*CancelJobRequest) Descriptor() ([]byte, []int) {
-	return file_weir_v1_job_proto_rawDescGZIP(), []int{12}
+	return file_weir_v1_job_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *CancelJobRequest) GetJobId() string {
@@ -916,7 +1010,7 @@ type CancelJobResponse struct {
 
 func (x *CancelJobResponse) Reset() {
 	*x = CancelJobResponse{}
-	mi := &file_weir_v1_job_proto_msgTypes[13]
+	mi := &file_weir_v1_job_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -928,7 +1022,7 @@ func (x *CancelJobResponse) String() string {
 func (*CancelJobResponse) ProtoMessage() {}
 
 func (x *CancelJobResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_v1_job_proto_msgTypes[13]
+	mi := &file_weir_v1_job_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -941,7 +1035,7 @@ func (x *CancelJobResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelJobResponse.ProtoReflect.Descriptor instead.
 func (*CancelJobResponse) Descriptor() ([]byte, []int) {
-	return file_weir_v1_job_proto_rawDescGZIP(), []int{13}
+	return file_weir_v1_job_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *CancelJobResponse) GetState() JobState {
@@ -966,7 +1060,7 @@ type StopJobRequest struct {
 
 func (x *StopJobRequest) Reset() {
 	*x = StopJobRequest{}
-	mi := &file_weir_v1_job_proto_msgTypes[14]
+	mi := &file_weir_v1_job_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -978,7 +1072,7 @@ func (x *StopJobRequest) String() string {
 func (*StopJobRequest) ProtoMessage() {}
 
 func (x *StopJobRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_v1_job_proto_msgTypes[14]
+	mi := &file_weir_v1_job_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -991,7 +1085,7 @@ func (x *StopJobRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopJobRequest.ProtoReflect.Descriptor instead.
 func (*StopJobRequest) Descriptor() ([]byte, []int) {
-	return file_weir_v1_job_proto_rawDescGZIP(), []int{14}
+	return file_weir_v1_job_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *StopJobRequest) GetJobId() string {
@@ -1034,7 +1128,7 @@ type StopJobResponse struct {
 
 func (x *StopJobResponse) Reset() {
 	*x = StopJobResponse{}
-	mi := &file_weir_v1_job_proto_msgTypes[15]
+	mi := &file_weir_v1_job_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1046,7 +1140,7 @@ func (x *StopJobResponse) String() string {
 func (*StopJobResponse) ProtoMessage() {}
 
 func (x *StopJobResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_v1_job_proto_msgTypes[15]
+	mi := &file_weir_v1_job_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1059,7 +1153,7 @@ func (x *StopJobResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopJobResponse.ProtoReflect.Descriptor instead.
 func (*StopJobResponse) Descriptor() ([]byte, []int) {
-	return file_weir_v1_job_proto_rawDescGZIP(), []int{15}
+	return file_weir_v1_job_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *StopJobResponse) GetState() JobState {
@@ -1101,7 +1195,7 @@ type TriggerJobCheckpointRequest struct {
 
 func (x *TriggerJobCheckpointRequest) Reset() {
 	*x = TriggerJobCheckpointRequest{}
-	mi := &file_weir_v1_job_proto_msgTypes[16]
+	mi := &file_weir_v1_job_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1113,7 +1207,7 @@ func (x *TriggerJobCheckpointRequest) String() string {
 func (*TriggerJobCheckpointRequest) ProtoMessage() {}
 
 func (x *TriggerJobCheckpointRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_v1_job_proto_msgTypes[16]
+	mi := &file_weir_v1_job_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1126,7 +1220,7 @@ func (x *TriggerJobCheckpointRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerJobCheckpointRequest.ProtoReflect.Descriptor instead.
 func (*TriggerJobCheckpointRequest) Descriptor() ([]byte, []int) {
-	return file_weir_v1_job_proto_rawDescGZIP(), []int{16}
+	return file_weir_v1_job_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *TriggerJobCheckpointRequest) GetJobId() string {
@@ -1154,7 +1248,7 @@ type TriggerJobCheckpointResponse struct {
 
 func (x *TriggerJobCheckpointResponse) Reset() {
 	*x = TriggerJobCheckpointResponse{}
-	mi := &file_weir_v1_job_proto_msgTypes[17]
+	mi := &file_weir_v1_job_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1166,7 +1260,7 @@ func (x *TriggerJobCheckpointResponse) String() string {
 func (*TriggerJobCheckpointResponse) ProtoMessage() {}
 
 func (x *TriggerJobCheckpointResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_v1_job_proto_msgTypes[17]
+	mi := &file_weir_v1_job_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1179,7 +1273,7 @@ func (x *TriggerJobCheckpointResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerJobCheckpointResponse.ProtoReflect.Descriptor instead.
 func (*TriggerJobCheckpointResponse) Descriptor() ([]byte, []int) {
-	return file_weir_v1_job_proto_rawDescGZIP(), []int{17}
+	return file_weir_v1_job_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *TriggerJobCheckpointResponse) GetCheckpointId() int64 {
@@ -1215,7 +1309,7 @@ type TriggerSavepointRequest struct {
 
 func (x *TriggerSavepointRequest) Reset() {
 	*x = TriggerSavepointRequest{}
-	mi := &file_weir_v1_job_proto_msgTypes[18]
+	mi := &file_weir_v1_job_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1227,7 +1321,7 @@ func (x *TriggerSavepointRequest) String() string {
 func (*TriggerSavepointRequest) ProtoMessage() {}
 
 func (x *TriggerSavepointRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_v1_job_proto_msgTypes[18]
+	mi := &file_weir_v1_job_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1240,7 +1334,7 @@ func (x *TriggerSavepointRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerSavepointRequest.ProtoReflect.Descriptor instead.
 func (*TriggerSavepointRequest) Descriptor() ([]byte, []int) {
-	return file_weir_v1_job_proto_rawDescGZIP(), []int{18}
+	return file_weir_v1_job_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *TriggerSavepointRequest) GetJobId() string {
@@ -1275,7 +1369,7 @@ type TriggerSavepointResponse struct {
 
 func (x *TriggerSavepointResponse) Reset() {
 	*x = TriggerSavepointResponse{}
-	mi := &file_weir_v1_job_proto_msgTypes[19]
+	mi := &file_weir_v1_job_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1287,7 +1381,7 @@ func (x *TriggerSavepointResponse) String() string {
 func (*TriggerSavepointResponse) ProtoMessage() {}
 
 func (x *TriggerSavepointResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_v1_job_proto_msgTypes[19]
+	mi := &file_weir_v1_job_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1300,7 +1394,7 @@ func (x *TriggerSavepointResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerSavepointResponse.ProtoReflect.Descriptor instead.
 func (*TriggerSavepointResponse) Descriptor() ([]byte, []int) {
-	return file_weir_v1_job_proto_rawDescGZIP(), []int{19}
+	return file_weir_v1_job_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *TriggerSavepointResponse) GetCheckpointId() int64 {
@@ -1334,7 +1428,7 @@ type DisposeSavepointRequest struct {
 
 func (x *DisposeSavepointRequest) Reset() {
 	*x = DisposeSavepointRequest{}
-	mi := &file_weir_v1_job_proto_msgTypes[20]
+	mi := &file_weir_v1_job_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1346,7 +1440,7 @@ func (x *DisposeSavepointRequest) String() string {
 func (*DisposeSavepointRequest) ProtoMessage() {}
 
 func (x *DisposeSavepointRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_v1_job_proto_msgTypes[20]
+	mi := &file_weir_v1_job_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1359,7 +1453,7 @@ func (x *DisposeSavepointRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DisposeSavepointRequest.ProtoReflect.Descriptor instead.
 func (*DisposeSavepointRequest) Descriptor() ([]byte, []int) {
-	return file_weir_v1_job_proto_rawDescGZIP(), []int{20}
+	return file_weir_v1_job_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *DisposeSavepointRequest) GetPath() string {
@@ -1377,7 +1471,7 @@ type DisposeSavepointResponse struct {
 
 func (x *DisposeSavepointResponse) Reset() {
 	*x = DisposeSavepointResponse{}
-	mi := &file_weir_v1_job_proto_msgTypes[21]
+	mi := &file_weir_v1_job_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1389,7 +1483,7 @@ func (x *DisposeSavepointResponse) String() string {
 func (*DisposeSavepointResponse) ProtoMessage() {}
 
 func (x *DisposeSavepointResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_v1_job_proto_msgTypes[21]
+	mi := &file_weir_v1_job_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1402,7 +1496,7 @@ func (x *DisposeSavepointResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DisposeSavepointResponse.ProtoReflect.Descriptor instead.
 func (*DisposeSavepointResponse) Descriptor() ([]byte, []int) {
-	return file_weir_v1_job_proto_rawDescGZIP(), []int{21}
+	return file_weir_v1_job_proto_rawDescGZIP(), []int{22}
 }
 
 type ListCheckpointsRequest struct {
@@ -1414,7 +1508,7 @@ type ListCheckpointsRequest struct {
 
 func (x *ListCheckpointsRequest) Reset() {
 	*x = ListCheckpointsRequest{}
-	mi := &file_weir_v1_job_proto_msgTypes[22]
+	mi := &file_weir_v1_job_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1426,7 +1520,7 @@ func (x *ListCheckpointsRequest) String() string {
 func (*ListCheckpointsRequest) ProtoMessage() {}
 
 func (x *ListCheckpointsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_v1_job_proto_msgTypes[22]
+	mi := &file_weir_v1_job_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1439,7 +1533,7 @@ func (x *ListCheckpointsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListCheckpointsRequest.ProtoReflect.Descriptor instead.
 func (*ListCheckpointsRequest) Descriptor() ([]byte, []int) {
-	return file_weir_v1_job_proto_rawDescGZIP(), []int{22}
+	return file_weir_v1_job_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ListCheckpointsRequest) GetJobId() string {
@@ -1450,15 +1544,19 @@ func (x *ListCheckpointsRequest) GetJobId() string {
 }
 
 type ListCheckpointsResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Checkpoints   []*CheckpointSummary   `protobuf:"bytes,1,rep,name=checkpoints,proto3" json:"checkpoints,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The newest, newest first; and always the latest completed checkpoint, the latest savepoint, and the latest aborted one.
+	Checkpoints   []*CheckpointSummary         `protobuf:"bytes,1,rep,name=checkpoints,proto3" json:"checkpoints,omitempty"`
+	Counts        *CheckpointCounts            `protobuf:"bytes,2,opt,name=counts,proto3" json:"counts,omitempty"`
+	Summary       *CompletedCheckpointsSummary `protobuf:"bytes,3,opt,name=summary,proto3" json:"summary,omitempty"`
+	LastRestore   *RestoreStatus               `protobuf:"bytes,4,opt,name=last_restore,json=lastRestore,proto3" json:"last_restore,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListCheckpointsResponse) Reset() {
 	*x = ListCheckpointsResponse{}
-	mi := &file_weir_v1_job_proto_msgTypes[23]
+	mi := &file_weir_v1_job_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1470,7 +1568,7 @@ func (x *ListCheckpointsResponse) String() string {
 func (*ListCheckpointsResponse) ProtoMessage() {}
 
 func (x *ListCheckpointsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_v1_job_proto_msgTypes[23]
+	mi := &file_weir_v1_job_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1483,7 +1581,7 @@ func (x *ListCheckpointsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListCheckpointsResponse.ProtoReflect.Descriptor instead.
 func (*ListCheckpointsResponse) Descriptor() ([]byte, []int) {
-	return file_weir_v1_job_proto_rawDescGZIP(), []int{23}
+	return file_weir_v1_job_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ListCheckpointsResponse) GetCheckpoints() []*CheckpointSummary {
@@ -1491,6 +1589,276 @@ func (x *ListCheckpointsResponse) GetCheckpoints() []*CheckpointSummary {
 		return x.Checkpoints
 	}
 	return nil
+}
+
+func (x *ListCheckpointsResponse) GetCounts() *CheckpointCounts {
+	if x != nil {
+		return x.Counts
+	}
+	return nil
+}
+
+func (x *ListCheckpointsResponse) GetSummary() *CompletedCheckpointsSummary {
+	if x != nil {
+		return x.Summary
+	}
+	return nil
+}
+
+func (x *ListCheckpointsResponse) GetLastRestore() *RestoreStatus {
+	if x != nil {
+		return x.LastRestore
+	}
+	return nil
+}
+
+// CheckpointCounts are of checkpoints and savepoints since the job master was started.
+type CheckpointCounts struct {
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	Completed  int64                  `protobuf:"varint,1,opt,name=completed,proto3" json:"completed,omitempty"`
+	Failed     int64                  `protobuf:"varint,2,opt,name=failed,proto3" json:"failed,omitempty"`
+	InProgress int64                  `protobuf:"varint,3,opt,name=in_progress,json=inProgress,proto3" json:"in_progress,omitempty"`
+	// How often tasks were started from one.
+	Restored      int64 `protobuf:"varint,4,opt,name=restored,proto3" json:"restored,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CheckpointCounts) Reset() {
+	*x = CheckpointCounts{}
+	mi := &file_weir_v1_job_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CheckpointCounts) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CheckpointCounts) ProtoMessage() {}
+
+func (x *CheckpointCounts) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_v1_job_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CheckpointCounts.ProtoReflect.Descriptor instead.
+func (*CheckpointCounts) Descriptor() ([]byte, []int) {
+	return file_weir_v1_job_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *CheckpointCounts) GetCompleted() int64 {
+	if x != nil {
+		return x.Completed
+	}
+	return 0
+}
+
+func (x *CheckpointCounts) GetFailed() int64 {
+	if x != nil {
+		return x.Failed
+	}
+	return 0
+}
+
+func (x *CheckpointCounts) GetInProgress() int64 {
+	if x != nil {
+		return x.InProgress
+	}
+	return 0
+}
+
+func (x *CheckpointCounts) GetRestored() int64 {
+	if x != nil {
+		return x.Restored
+	}
+	return 0
+}
+
+// CompletedCheckpointsSummary describes the latest 1,000 completed checkpoints, without savepoints.
+type CompletedCheckpointsSummary struct {
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	DurationUs *StatsSummary          `protobuf:"bytes,1,opt,name=duration_us,json=durationUs,proto3" json:"duration_us,omitempty"`
+	// Of each checkpoint the longest of its tasks.
+	AlignmentUs   *StatsSummary `protobuf:"bytes,2,opt,name=alignment_us,json=alignmentUs,proto3" json:"alignment_us,omitempty"`
+	StateBytes    *StatsSummary `protobuf:"bytes,3,opt,name=state_bytes,json=stateBytes,proto3" json:"state_bytes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CompletedCheckpointsSummary) Reset() {
+	*x = CompletedCheckpointsSummary{}
+	mi := &file_weir_v1_job_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CompletedCheckpointsSummary) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CompletedCheckpointsSummary) ProtoMessage() {}
+
+func (x *CompletedCheckpointsSummary) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_v1_job_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CompletedCheckpointsSummary.ProtoReflect.Descriptor instead.
+func (*CompletedCheckpointsSummary) Descriptor() ([]byte, []int) {
+	return file_weir_v1_job_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *CompletedCheckpointsSummary) GetDurationUs() *StatsSummary {
+	if x != nil {
+		return x.DurationUs
+	}
+	return nil
+}
+
+func (x *CompletedCheckpointsSummary) GetAlignmentUs() *StatsSummary {
+	if x != nil {
+		return x.AlignmentUs
+	}
+	return nil
+}
+
+func (x *CompletedCheckpointsSummary) GetStateBytes() *StatsSummary {
+	if x != nil {
+		return x.StateBytes
+	}
+	return nil
+}
+
+// StatsSummary describes many measurements; its unit is in the name of the field that holds it. Percentiles are measurements that occurred.
+type StatsSummary struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Count         int64                  `protobuf:"varint,1,opt,name=count,proto3" json:"count,omitempty"`
+	Sum           int64                  `protobuf:"varint,2,opt,name=sum,proto3" json:"sum,omitempty"`
+	Min           int64                  `protobuf:"varint,3,opt,name=min,proto3" json:"min,omitempty"`
+	Max           int64                  `protobuf:"varint,4,opt,name=max,proto3" json:"max,omitempty"`
+	Avg           int64                  `protobuf:"varint,5,opt,name=avg,proto3" json:"avg,omitempty"`
+	P50           int64                  `protobuf:"varint,6,opt,name=p50,proto3" json:"p50,omitempty"`
+	P90           int64                  `protobuf:"varint,7,opt,name=p90,proto3" json:"p90,omitempty"`
+	P95           int64                  `protobuf:"varint,8,opt,name=p95,proto3" json:"p95,omitempty"`
+	P99           int64                  `protobuf:"varint,9,opt,name=p99,proto3" json:"p99,omitempty"`
+	P999          int64                  `protobuf:"varint,10,opt,name=p999,proto3" json:"p999,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StatsSummary) Reset() {
+	*x = StatsSummary{}
+	mi := &file_weir_v1_job_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StatsSummary) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StatsSummary) ProtoMessage() {}
+
+func (x *StatsSummary) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_v1_job_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StatsSummary.ProtoReflect.Descriptor instead.
+func (*StatsSummary) Descriptor() ([]byte, []int) {
+	return file_weir_v1_job_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *StatsSummary) GetCount() int64 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+func (x *StatsSummary) GetSum() int64 {
+	if x != nil {
+		return x.Sum
+	}
+	return 0
+}
+
+func (x *StatsSummary) GetMin() int64 {
+	if x != nil {
+		return x.Min
+	}
+	return 0
+}
+
+func (x *StatsSummary) GetMax() int64 {
+	if x != nil {
+		return x.Max
+	}
+	return 0
+}
+
+func (x *StatsSummary) GetAvg() int64 {
+	if x != nil {
+		return x.Avg
+	}
+	return 0
+}
+
+func (x *StatsSummary) GetP50() int64 {
+	if x != nil {
+		return x.P50
+	}
+	return 0
+}
+
+func (x *StatsSummary) GetP90() int64 {
+	if x != nil {
+		return x.P90
+	}
+	return 0
+}
+
+func (x *StatsSummary) GetP95() int64 {
+	if x != nil {
+		return x.P95
+	}
+	return 0
+}
+
+func (x *StatsSummary) GetP99() int64 {
+	if x != nil {
+		return x.P99
+	}
+	return 0
+}
+
+func (x *StatsSummary) GetP999() int64 {
+	if x != nil {
+		return x.P999
+	}
+	return 0
 }
 
 type GetCheckpointRequest struct {
@@ -1503,7 +1871,7 @@ type GetCheckpointRequest struct {
 
 func (x *GetCheckpointRequest) Reset() {
 	*x = GetCheckpointRequest{}
-	mi := &file_weir_v1_job_proto_msgTypes[24]
+	mi := &file_weir_v1_job_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1515,7 +1883,7 @@ func (x *GetCheckpointRequest) String() string {
 func (*GetCheckpointRequest) ProtoMessage() {}
 
 func (x *GetCheckpointRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_v1_job_proto_msgTypes[24]
+	mi := &file_weir_v1_job_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1528,7 +1896,7 @@ func (x *GetCheckpointRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetCheckpointRequest.ProtoReflect.Descriptor instead.
 func (*GetCheckpointRequest) Descriptor() ([]byte, []int) {
-	return file_weir_v1_job_proto_rawDescGZIP(), []int{24}
+	return file_weir_v1_job_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *GetCheckpointRequest) GetJobId() string {
@@ -1549,13 +1917,14 @@ type GetCheckpointResponse struct {
 	state         protoimpl.MessageState     `protogen:"open.v1"`
 	Checkpoint    *CheckpointSummary         `protobuf:"bytes,1,opt,name=checkpoint,proto3" json:"checkpoint,omitempty"`
 	Subtasks      []*SubtaskCheckpointStatus `protobuf:"bytes,2,rep,name=subtasks,proto3" json:"subtasks,omitempty"`
+	Vertices      []*VertexCheckpointStatus  `protobuf:"bytes,3,rep,name=vertices,proto3" json:"vertices,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *GetCheckpointResponse) Reset() {
 	*x = GetCheckpointResponse{}
-	mi := &file_weir_v1_job_proto_msgTypes[25]
+	mi := &file_weir_v1_job_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1567,7 +1936,7 @@ func (x *GetCheckpointResponse) String() string {
 func (*GetCheckpointResponse) ProtoMessage() {}
 
 func (x *GetCheckpointResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_v1_job_proto_msgTypes[25]
+	mi := &file_weir_v1_job_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1580,7 +1949,7 @@ func (x *GetCheckpointResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetCheckpointResponse.ProtoReflect.Descriptor instead.
 func (*GetCheckpointResponse) Descriptor() ([]byte, []int) {
-	return file_weir_v1_job_proto_rawDescGZIP(), []int{25}
+	return file_weir_v1_job_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *GetCheckpointResponse) GetCheckpoint() *CheckpointSummary {
@@ -1597,21 +1966,140 @@ func (x *GetCheckpointResponse) GetSubtasks() []*SubtaskCheckpointStatus {
 	return nil
 }
 
+func (x *GetCheckpointResponse) GetVertices() []*VertexCheckpointStatus {
+	if x != nil {
+		return x.Vertices
+	}
+	return nil
+}
+
+// VertexCheckpointStatus is the part of the tasks of one vertex. The summaries are of those that have acknowledged.
+type VertexCheckpointStatus struct {
+	state        protoimpl.MessageState `protogen:"open.v1"`
+	VertexId     string                 `protobuf:"bytes,1,opt,name=vertex_id,json=vertexId,proto3" json:"vertex_id,omitempty"`
+	Tasks        int32                  `protobuf:"varint,2,opt,name=tasks,proto3" json:"tasks,omitempty"`
+	Acknowledged int32                  `protobuf:"varint,3,opt,name=acknowledged,proto3" json:"acknowledged,omitempty"`
+	// From trigger to ack.
+	AckUs         *StatsSummary `protobuf:"bytes,4,opt,name=ack_us,json=ackUs,proto3" json:"ack_us,omitempty"`
+	StartDelayUs  *StatsSummary `protobuf:"bytes,5,opt,name=start_delay_us,json=startDelayUs,proto3" json:"start_delay_us,omitempty"`
+	AlignmentUs   *StatsSummary `protobuf:"bytes,6,opt,name=alignment_us,json=alignmentUs,proto3" json:"alignment_us,omitempty"`
+	SyncUs        *StatsSummary `protobuf:"bytes,7,opt,name=sync_us,json=syncUs,proto3" json:"sync_us,omitempty"`
+	AsyncUs       *StatsSummary `protobuf:"bytes,8,opt,name=async_us,json=asyncUs,proto3" json:"async_us,omitempty"`
+	StateBytes    *StatsSummary `protobuf:"bytes,9,opt,name=state_bytes,json=stateBytes,proto3" json:"state_bytes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *VertexCheckpointStatus) Reset() {
+	*x = VertexCheckpointStatus{}
+	mi := &file_weir_v1_job_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *VertexCheckpointStatus) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*VertexCheckpointStatus) ProtoMessage() {}
+
+func (x *VertexCheckpointStatus) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_v1_job_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use VertexCheckpointStatus.ProtoReflect.Descriptor instead.
+func (*VertexCheckpointStatus) Descriptor() ([]byte, []int) {
+	return file_weir_v1_job_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *VertexCheckpointStatus) GetVertexId() string {
+	if x != nil {
+		return x.VertexId
+	}
+	return ""
+}
+
+func (x *VertexCheckpointStatus) GetTasks() int32 {
+	if x != nil {
+		return x.Tasks
+	}
+	return 0
+}
+
+func (x *VertexCheckpointStatus) GetAcknowledged() int32 {
+	if x != nil {
+		return x.Acknowledged
+	}
+	return 0
+}
+
+func (x *VertexCheckpointStatus) GetAckUs() *StatsSummary {
+	if x != nil {
+		return x.AckUs
+	}
+	return nil
+}
+
+func (x *VertexCheckpointStatus) GetStartDelayUs() *StatsSummary {
+	if x != nil {
+		return x.StartDelayUs
+	}
+	return nil
+}
+
+func (x *VertexCheckpointStatus) GetAlignmentUs() *StatsSummary {
+	if x != nil {
+		return x.AlignmentUs
+	}
+	return nil
+}
+
+func (x *VertexCheckpointStatus) GetSyncUs() *StatsSummary {
+	if x != nil {
+		return x.SyncUs
+	}
+	return nil
+}
+
+func (x *VertexCheckpointStatus) GetAsyncUs() *StatsSummary {
+	if x != nil {
+		return x.AsyncUs
+	}
+	return nil
+}
+
+func (x *VertexCheckpointStatus) GetStateBytes() *StatsSummary {
+	if x != nil {
+		return x.StateBytes
+	}
+	return nil
+}
+
 type SubtaskCheckpointStatus struct {
 	state        protoimpl.MessageState `protogen:"open.v1"`
 	VertexId     string                 `protobuf:"bytes,1,opt,name=vertex_id,json=vertexId,proto3" json:"vertex_id,omitempty"`
 	Subtask      int32                  `protobuf:"varint,2,opt,name=subtask,proto3" json:"subtask,omitempty"`
 	Acknowledged bool                   `protobuf:"varint,3,opt,name=acknowledged,proto3" json:"acknowledged,omitempty"`
 	// From trigger to this ack.
-	AckUs         int64              `protobuf:"varint,4,opt,name=ack_us,json=ackUs,proto3" json:"ack_us,omitempty"`
-	Metrics       *CheckpointMetrics `protobuf:"bytes,5,opt,name=metrics,proto3" json:"metrics,omitempty"`
+	AckUs   int64              `protobuf:"varint,4,opt,name=ack_us,json=ackUs,proto3" json:"ack_us,omitempty"`
+	Metrics *CheckpointMetrics `protobuf:"bytes,5,opt,name=metrics,proto3" json:"metrics,omitempty"`
+	// The ack came when the checkpoint was aborted already.
+	Late          bool `protobuf:"varint,6,opt,name=late,proto3" json:"late,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SubtaskCheckpointStatus) Reset() {
 	*x = SubtaskCheckpointStatus{}
-	mi := &file_weir_v1_job_proto_msgTypes[26]
+	mi := &file_weir_v1_job_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1623,7 +2111,7 @@ func (x *SubtaskCheckpointStatus) String() string {
 func (*SubtaskCheckpointStatus) ProtoMessage() {}
 
 func (x *SubtaskCheckpointStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_v1_job_proto_msgTypes[26]
+	mi := &file_weir_v1_job_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1636,7 +2124,7 @@ func (x *SubtaskCheckpointStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubtaskCheckpointStatus.ProtoReflect.Descriptor instead.
 func (*SubtaskCheckpointStatus) Descriptor() ([]byte, []int) {
-	return file_weir_v1_job_proto_rawDescGZIP(), []int{26}
+	return file_weir_v1_job_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *SubtaskCheckpointStatus) GetVertexId() string {
@@ -1674,6 +2162,13 @@ func (x *SubtaskCheckpointStatus) GetMetrics() *CheckpointMetrics {
 	return nil
 }
 
+func (x *SubtaskCheckpointStatus) GetLate() bool {
+	if x != nil {
+		return x.Late
+	}
+	return false
+}
+
 type CheckpointSummary struct {
 	state        protoimpl.MessageState `protogen:"open.v1"`
 	CheckpointId int64                  `protobuf:"varint,1,opt,name=checkpoint_id,json=checkpointId,proto3" json:"checkpoint_id,omitempty"`
@@ -1696,7 +2191,7 @@ type CheckpointSummary struct {
 
 func (x *CheckpointSummary) Reset() {
 	*x = CheckpointSummary{}
-	mi := &file_weir_v1_job_proto_msgTypes[27]
+	mi := &file_weir_v1_job_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1708,7 +2203,7 @@ func (x *CheckpointSummary) String() string {
 func (*CheckpointSummary) ProtoMessage() {}
 
 func (x *CheckpointSummary) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_v1_job_proto_msgTypes[27]
+	mi := &file_weir_v1_job_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1721,7 +2216,7 @@ func (x *CheckpointSummary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointSummary.ProtoReflect.Descriptor instead.
 func (*CheckpointSummary) Descriptor() ([]byte, []int) {
-	return file_weir_v1_job_proto_rawDescGZIP(), []int{27}
+	return file_weir_v1_job_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *CheckpointSummary) GetCheckpointId() int64 {
@@ -1816,7 +2311,7 @@ type ListTaskExecutorsRequest struct {
 
 func (x *ListTaskExecutorsRequest) Reset() {
 	*x = ListTaskExecutorsRequest{}
-	mi := &file_weir_v1_job_proto_msgTypes[28]
+	mi := &file_weir_v1_job_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1828,7 +2323,7 @@ func (x *ListTaskExecutorsRequest) String() string {
 func (*ListTaskExecutorsRequest) ProtoMessage() {}
 
 func (x *ListTaskExecutorsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_v1_job_proto_msgTypes[28]
+	mi := &file_weir_v1_job_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1841,7 +2336,7 @@ func (x *ListTaskExecutorsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTaskExecutorsRequest.ProtoReflect.Descriptor instead.
 func (*ListTaskExecutorsRequest) Descriptor() ([]byte, []int) {
-	return file_weir_v1_job_proto_rawDescGZIP(), []int{28}
+	return file_weir_v1_job_proto_rawDescGZIP(), []int{33}
 }
 
 type ListTaskExecutorsResponse struct {
@@ -1853,7 +2348,7 @@ type ListTaskExecutorsResponse struct {
 
 func (x *ListTaskExecutorsResponse) Reset() {
 	*x = ListTaskExecutorsResponse{}
-	mi := &file_weir_v1_job_proto_msgTypes[29]
+	mi := &file_weir_v1_job_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1865,7 +2360,7 @@ func (x *ListTaskExecutorsResponse) String() string {
 func (*ListTaskExecutorsResponse) ProtoMessage() {}
 
 func (x *ListTaskExecutorsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_v1_job_proto_msgTypes[29]
+	mi := &file_weir_v1_job_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1878,7 +2373,7 @@ func (x *ListTaskExecutorsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTaskExecutorsResponse.ProtoReflect.Descriptor instead.
 func (*ListTaskExecutorsResponse) Descriptor() ([]byte, []int) {
-	return file_weir_v1_job_proto_rawDescGZIP(), []int{29}
+	return file_weir_v1_job_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ListTaskExecutorsResponse) GetExecutors() []*TaskExecutorStatus {
@@ -1904,7 +2399,7 @@ type TaskExecutorStatus struct {
 
 func (x *TaskExecutorStatus) Reset() {
 	*x = TaskExecutorStatus{}
-	mi := &file_weir_v1_job_proto_msgTypes[30]
+	mi := &file_weir_v1_job_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1916,7 +2411,7 @@ func (x *TaskExecutorStatus) String() string {
 func (*TaskExecutorStatus) ProtoMessage() {}
 
 func (x *TaskExecutorStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_v1_job_proto_msgTypes[30]
+	mi := &file_weir_v1_job_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1929,7 +2424,7 @@ func (x *TaskExecutorStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskExecutorStatus.ProtoReflect.Descriptor instead.
 func (*TaskExecutorStatus) Descriptor() ([]byte, []int) {
-	return file_weir_v1_job_proto_rawDescGZIP(), []int{30}
+	return file_weir_v1_job_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *TaskExecutorStatus) GetExecutorId() string {
@@ -2020,7 +2515,7 @@ const file_weir_v1_job_proto_rawDesc = "" +
 	"\x06events\x18\x02 \x03(\v2\x11.weir.v1.JobEventR\x06events\"A\n" +
 	"\bJobEvent\x12!\n" +
 	"\ftimestamp_ms\x18\x01 \x01(\x03R\vtimestampMs\x12\x12\n" +
-	"\x04text\x18\x02 \x01(\tR\x04text\"\xd2\x04\n" +
+	"\x04text\x18\x02 \x01(\tR\x04text\"\xf8\x05\n" +
 	"\tJobStatus\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\tR\x05jobId\x12\x19\n" +
 	"\bjob_name\x18\x02 \x01(\tR\ajobName\x12'\n" +
@@ -2038,7 +2533,15 @@ const file_weir_v1_job_proto_rawDesc = "" +
 	"\vfingerprint\x18\r \x01(\tR\vfingerprint\x12\x1a\n" +
 	"\bdegraded\x18\x0e \x01(\tR\bdegraded\x12\x18\n" +
 	"\abacklog\x18\x0f \x01(\tR\abacklog\x12!\n" +
-	"\fstopped_with\x18\x10 \x01(\tR\vstoppedWith\"\xa4\x01\n" +
+	"\fstopped_with\x18\x10 \x01(\tR\vstoppedWith\x126\n" +
+	"\x17checkpoints_in_progress\x18\x11 \x01(\x03R\x15checkpointsInProgress\x121\n" +
+	"\x14checkpoints_restored\x18\x12 \x01(\x03R\x13checkpointsRestored\x129\n" +
+	"\flast_restore\x18\x13 \x01(\v2\x16.weir.v1.RestoreStatusR\vlastRestore\"\x98\x01\n" +
+	"\rRestoreStatus\x12#\n" +
+	"\rcheckpoint_id\x18\x01 \x01(\x03R\fcheckpointId\x12+\n" +
+	"\x04kind\x18\x02 \x01(\x0e2\x17.weir.v1.CheckpointKindR\x04kind\x12\x12\n" +
+	"\x04path\x18\x03 \x01(\tR\x04path\x12!\n" +
+	"\ftimestamp_ms\x18\x04 \x01(\x03R\vtimestampMs\"\xa4\x01\n" +
 	"\fVertexStatus\x12\x1b\n" +
 	"\tvertex_id\x18\x01 \x01(\tR\bvertexId\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12 \n" +
@@ -2092,23 +2595,63 @@ const file_weir_v1_job_proto_rawDesc = "" +
 	"\x04path\x18\x01 \x01(\tR\x04path\"\x1a\n" +
 	"\x18DisposeSavepointResponse\"/\n" +
 	"\x16ListCheckpointsRequest\x12\x15\n" +
-	"\x06job_id\x18\x01 \x01(\tR\x05jobId\"W\n" +
+	"\x06job_id\x18\x01 \x01(\tR\x05jobId\"\x85\x02\n" +
 	"\x17ListCheckpointsResponse\x12<\n" +
-	"\vcheckpoints\x18\x01 \x03(\v2\x1a.weir.v1.CheckpointSummaryR\vcheckpoints\"R\n" +
+	"\vcheckpoints\x18\x01 \x03(\v2\x1a.weir.v1.CheckpointSummaryR\vcheckpoints\x121\n" +
+	"\x06counts\x18\x02 \x01(\v2\x19.weir.v1.CheckpointCountsR\x06counts\x12>\n" +
+	"\asummary\x18\x03 \x01(\v2$.weir.v1.CompletedCheckpointsSummaryR\asummary\x129\n" +
+	"\flast_restore\x18\x04 \x01(\v2\x16.weir.v1.RestoreStatusR\vlastRestore\"\x85\x01\n" +
+	"\x10CheckpointCounts\x12\x1c\n" +
+	"\tcompleted\x18\x01 \x01(\x03R\tcompleted\x12\x16\n" +
+	"\x06failed\x18\x02 \x01(\x03R\x06failed\x12\x1f\n" +
+	"\vin_progress\x18\x03 \x01(\x03R\n" +
+	"inProgress\x12\x1a\n" +
+	"\brestored\x18\x04 \x01(\x03R\brestored\"\xc7\x01\n" +
+	"\x1bCompletedCheckpointsSummary\x126\n" +
+	"\vduration_us\x18\x01 \x01(\v2\x15.weir.v1.StatsSummaryR\n" +
+	"durationUs\x128\n" +
+	"\falignment_us\x18\x02 \x01(\v2\x15.weir.v1.StatsSummaryR\valignmentUs\x126\n" +
+	"\vstate_bytes\x18\x03 \x01(\v2\x15.weir.v1.StatsSummaryR\n" +
+	"stateBytes\"\xc8\x01\n" +
+	"\fStatsSummary\x12\x14\n" +
+	"\x05count\x18\x01 \x01(\x03R\x05count\x12\x10\n" +
+	"\x03sum\x18\x02 \x01(\x03R\x03sum\x12\x10\n" +
+	"\x03min\x18\x03 \x01(\x03R\x03min\x12\x10\n" +
+	"\x03max\x18\x04 \x01(\x03R\x03max\x12\x10\n" +
+	"\x03avg\x18\x05 \x01(\x03R\x03avg\x12\x10\n" +
+	"\x03p50\x18\x06 \x01(\x03R\x03p50\x12\x10\n" +
+	"\x03p90\x18\a \x01(\x03R\x03p90\x12\x10\n" +
+	"\x03p95\x18\b \x01(\x03R\x03p95\x12\x10\n" +
+	"\x03p99\x18\t \x01(\x03R\x03p99\x12\x12\n" +
+	"\x04p999\x18\n" +
+	" \x01(\x03R\x04p999\"R\n" +
 	"\x14GetCheckpointRequest\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\tR\x05jobId\x12#\n" +
-	"\rcheckpoint_id\x18\x02 \x01(\x03R\fcheckpointId\"\x91\x01\n" +
+	"\rcheckpoint_id\x18\x02 \x01(\x03R\fcheckpointId\"\xce\x01\n" +
 	"\x15GetCheckpointResponse\x12:\n" +
 	"\n" +
 	"checkpoint\x18\x01 \x01(\v2\x1a.weir.v1.CheckpointSummaryR\n" +
 	"checkpoint\x12<\n" +
-	"\bsubtasks\x18\x02 \x03(\v2 .weir.v1.SubtaskCheckpointStatusR\bsubtasks\"\xc1\x01\n" +
+	"\bsubtasks\x18\x02 \x03(\v2 .weir.v1.SubtaskCheckpointStatusR\bsubtasks\x12;\n" +
+	"\bvertices\x18\x03 \x03(\v2\x1f.weir.v1.VertexCheckpointStatusR\bvertices\"\xae\x03\n" +
+	"\x16VertexCheckpointStatus\x12\x1b\n" +
+	"\tvertex_id\x18\x01 \x01(\tR\bvertexId\x12\x14\n" +
+	"\x05tasks\x18\x02 \x01(\x05R\x05tasks\x12\"\n" +
+	"\facknowledged\x18\x03 \x01(\x05R\facknowledged\x12,\n" +
+	"\x06ack_us\x18\x04 \x01(\v2\x15.weir.v1.StatsSummaryR\x05ackUs\x12;\n" +
+	"\x0estart_delay_us\x18\x05 \x01(\v2\x15.weir.v1.StatsSummaryR\fstartDelayUs\x128\n" +
+	"\falignment_us\x18\x06 \x01(\v2\x15.weir.v1.StatsSummaryR\valignmentUs\x12.\n" +
+	"\async_us\x18\a \x01(\v2\x15.weir.v1.StatsSummaryR\x06syncUs\x120\n" +
+	"\basync_us\x18\b \x01(\v2\x15.weir.v1.StatsSummaryR\aasyncUs\x126\n" +
+	"\vstate_bytes\x18\t \x01(\v2\x15.weir.v1.StatsSummaryR\n" +
+	"stateBytes\"\xd5\x01\n" +
 	"\x17SubtaskCheckpointStatus\x12\x1b\n" +
 	"\tvertex_id\x18\x01 \x01(\tR\bvertexId\x12\x18\n" +
 	"\asubtask\x18\x02 \x01(\x05R\asubtask\x12\"\n" +
 	"\facknowledged\x18\x03 \x01(\bR\facknowledged\x12\x15\n" +
 	"\x06ack_us\x18\x04 \x01(\x03R\x05ackUs\x124\n" +
-	"\ametrics\x18\x05 \x01(\v2\x1a.weir.v1.CheckpointMetricsR\ametrics\"\x9c\x03\n" +
+	"\ametrics\x18\x05 \x01(\v2\x1a.weir.v1.CheckpointMetricsR\ametrics\x12\x12\n" +
+	"\x04late\x18\x06 \x01(\bR\x04late\"\x9c\x03\n" +
 	"\x11CheckpointSummary\x12#\n" +
 	"\rcheckpoint_id\x18\x01 \x01(\x03R\fcheckpointId\x12+\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x17.weir.v1.CheckpointKindR\x04kind\x12.\n" +
@@ -2173,7 +2716,7 @@ func file_weir_v1_job_proto_rawDescGZIP() []byte {
 }
 
 var file_weir_v1_job_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_weir_v1_job_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
+var file_weir_v1_job_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
 var file_weir_v1_job_proto_goTypes = []any{
 	(CheckpointState)(0),                 // 0: weir.v1.CheckpointState
 	(*SubmitJobRequest)(nil),             // 1: weir.v1.SubmitJobRequest
@@ -2186,88 +2729,108 @@ var file_weir_v1_job_proto_goTypes = []any{
 	(*WatchJobResponse)(nil),             // 8: weir.v1.WatchJobResponse
 	(*JobEvent)(nil),                     // 9: weir.v1.JobEvent
 	(*JobStatus)(nil),                    // 10: weir.v1.JobStatus
-	(*VertexStatus)(nil),                 // 11: weir.v1.VertexStatus
-	(*TaskStatus)(nil),                   // 12: weir.v1.TaskStatus
-	(*CancelJobRequest)(nil),             // 13: weir.v1.CancelJobRequest
-	(*CancelJobResponse)(nil),            // 14: weir.v1.CancelJobResponse
-	(*StopJobRequest)(nil),               // 15: weir.v1.StopJobRequest
-	(*StopJobResponse)(nil),              // 16: weir.v1.StopJobResponse
-	(*TriggerJobCheckpointRequest)(nil),  // 17: weir.v1.TriggerJobCheckpointRequest
-	(*TriggerJobCheckpointResponse)(nil), // 18: weir.v1.TriggerJobCheckpointResponse
-	(*TriggerSavepointRequest)(nil),      // 19: weir.v1.TriggerSavepointRequest
-	(*TriggerSavepointResponse)(nil),     // 20: weir.v1.TriggerSavepointResponse
-	(*DisposeSavepointRequest)(nil),      // 21: weir.v1.DisposeSavepointRequest
-	(*DisposeSavepointResponse)(nil),     // 22: weir.v1.DisposeSavepointResponse
-	(*ListCheckpointsRequest)(nil),       // 23: weir.v1.ListCheckpointsRequest
-	(*ListCheckpointsResponse)(nil),      // 24: weir.v1.ListCheckpointsResponse
-	(*GetCheckpointRequest)(nil),         // 25: weir.v1.GetCheckpointRequest
-	(*GetCheckpointResponse)(nil),        // 26: weir.v1.GetCheckpointResponse
-	(*SubtaskCheckpointStatus)(nil),      // 27: weir.v1.SubtaskCheckpointStatus
-	(*CheckpointSummary)(nil),            // 28: weir.v1.CheckpointSummary
-	(*ListTaskExecutorsRequest)(nil),     // 29: weir.v1.ListTaskExecutorsRequest
-	(*ListTaskExecutorsResponse)(nil),    // 30: weir.v1.ListTaskExecutorsResponse
-	(*TaskExecutorStatus)(nil),           // 31: weir.v1.TaskExecutorStatus
-	nil,                                  // 32: weir.v1.SubmitJobRequest.ParamsEntry
-	(*JobOptions)(nil),                   // 33: weir.v1.JobOptions
-	(JobState)(0),                        // 34: weir.v1.JobState
-	(*AttemptId)(nil),                    // 35: weir.v1.AttemptId
-	(TaskState)(0),                       // 36: weir.v1.TaskState
-	(StopMode)(0),                        // 37: weir.v1.StopMode
-	(*CheckpointMetrics)(nil),            // 38: weir.v1.CheckpointMetrics
-	(CheckpointKind)(0),                  // 39: weir.v1.CheckpointKind
+	(*RestoreStatus)(nil),                // 11: weir.v1.RestoreStatus
+	(*VertexStatus)(nil),                 // 12: weir.v1.VertexStatus
+	(*TaskStatus)(nil),                   // 13: weir.v1.TaskStatus
+	(*CancelJobRequest)(nil),             // 14: weir.v1.CancelJobRequest
+	(*CancelJobResponse)(nil),            // 15: weir.v1.CancelJobResponse
+	(*StopJobRequest)(nil),               // 16: weir.v1.StopJobRequest
+	(*StopJobResponse)(nil),              // 17: weir.v1.StopJobResponse
+	(*TriggerJobCheckpointRequest)(nil),  // 18: weir.v1.TriggerJobCheckpointRequest
+	(*TriggerJobCheckpointResponse)(nil), // 19: weir.v1.TriggerJobCheckpointResponse
+	(*TriggerSavepointRequest)(nil),      // 20: weir.v1.TriggerSavepointRequest
+	(*TriggerSavepointResponse)(nil),     // 21: weir.v1.TriggerSavepointResponse
+	(*DisposeSavepointRequest)(nil),      // 22: weir.v1.DisposeSavepointRequest
+	(*DisposeSavepointResponse)(nil),     // 23: weir.v1.DisposeSavepointResponse
+	(*ListCheckpointsRequest)(nil),       // 24: weir.v1.ListCheckpointsRequest
+	(*ListCheckpointsResponse)(nil),      // 25: weir.v1.ListCheckpointsResponse
+	(*CheckpointCounts)(nil),             // 26: weir.v1.CheckpointCounts
+	(*CompletedCheckpointsSummary)(nil),  // 27: weir.v1.CompletedCheckpointsSummary
+	(*StatsSummary)(nil),                 // 28: weir.v1.StatsSummary
+	(*GetCheckpointRequest)(nil),         // 29: weir.v1.GetCheckpointRequest
+	(*GetCheckpointResponse)(nil),        // 30: weir.v1.GetCheckpointResponse
+	(*VertexCheckpointStatus)(nil),       // 31: weir.v1.VertexCheckpointStatus
+	(*SubtaskCheckpointStatus)(nil),      // 32: weir.v1.SubtaskCheckpointStatus
+	(*CheckpointSummary)(nil),            // 33: weir.v1.CheckpointSummary
+	(*ListTaskExecutorsRequest)(nil),     // 34: weir.v1.ListTaskExecutorsRequest
+	(*ListTaskExecutorsResponse)(nil),    // 35: weir.v1.ListTaskExecutorsResponse
+	(*TaskExecutorStatus)(nil),           // 36: weir.v1.TaskExecutorStatus
+	nil,                                  // 37: weir.v1.SubmitJobRequest.ParamsEntry
+	(*JobOptions)(nil),                   // 38: weir.v1.JobOptions
+	(JobState)(0),                        // 39: weir.v1.JobState
+	(CheckpointKind)(0),                  // 40: weir.v1.CheckpointKind
+	(*AttemptId)(nil),                    // 41: weir.v1.AttemptId
+	(TaskState)(0),                       // 42: weir.v1.TaskState
+	(StopMode)(0),                        // 43: weir.v1.StopMode
+	(*CheckpointMetrics)(nil),            // 44: weir.v1.CheckpointMetrics
 }
 var file_weir_v1_job_proto_depIdxs = []int32{
-	32, // 0: weir.v1.SubmitJobRequest.params:type_name -> weir.v1.SubmitJobRequest.ParamsEntry
-	33, // 1: weir.v1.SubmitJobRequest.options:type_name -> weir.v1.JobOptions
+	37, // 0: weir.v1.SubmitJobRequest.params:type_name -> weir.v1.SubmitJobRequest.ParamsEntry
+	38, // 1: weir.v1.SubmitJobRequest.options:type_name -> weir.v1.JobOptions
 	10, // 2: weir.v1.ListJobsResponse.jobs:type_name -> weir.v1.JobStatus
 	10, // 3: weir.v1.GetJobResponse.job:type_name -> weir.v1.JobStatus
 	10, // 4: weir.v1.WatchJobResponse.job:type_name -> weir.v1.JobStatus
 	9,  // 5: weir.v1.WatchJobResponse.events:type_name -> weir.v1.JobEvent
-	34, // 6: weir.v1.JobStatus.state:type_name -> weir.v1.JobState
-	11, // 7: weir.v1.JobStatus.vertices:type_name -> weir.v1.VertexStatus
-	28, // 8: weir.v1.JobStatus.last_checkpoint:type_name -> weir.v1.CheckpointSummary
-	12, // 9: weir.v1.VertexStatus.tasks:type_name -> weir.v1.TaskStatus
-	35, // 10: weir.v1.TaskStatus.attempt:type_name -> weir.v1.AttemptId
-	36, // 11: weir.v1.TaskStatus.state:type_name -> weir.v1.TaskState
-	34, // 12: weir.v1.CancelJobResponse.state:type_name -> weir.v1.JobState
-	37, // 13: weir.v1.StopJobRequest.mode:type_name -> weir.v1.StopMode
-	34, // 14: weir.v1.StopJobResponse.state:type_name -> weir.v1.JobState
-	28, // 15: weir.v1.ListCheckpointsResponse.checkpoints:type_name -> weir.v1.CheckpointSummary
-	28, // 16: weir.v1.GetCheckpointResponse.checkpoint:type_name -> weir.v1.CheckpointSummary
-	27, // 17: weir.v1.GetCheckpointResponse.subtasks:type_name -> weir.v1.SubtaskCheckpointStatus
-	38, // 18: weir.v1.SubtaskCheckpointStatus.metrics:type_name -> weir.v1.CheckpointMetrics
-	39, // 19: weir.v1.CheckpointSummary.kind:type_name -> weir.v1.CheckpointKind
-	0,  // 20: weir.v1.CheckpointSummary.state:type_name -> weir.v1.CheckpointState
-	31, // 21: weir.v1.ListTaskExecutorsResponse.executors:type_name -> weir.v1.TaskExecutorStatus
-	1,  // 22: weir.v1.JobService.SubmitJob:input_type -> weir.v1.SubmitJobRequest
-	3,  // 23: weir.v1.JobService.ListJobs:input_type -> weir.v1.ListJobsRequest
-	5,  // 24: weir.v1.JobService.GetJob:input_type -> weir.v1.GetJobRequest
-	7,  // 25: weir.v1.JobService.WatchJob:input_type -> weir.v1.WatchJobRequest
-	13, // 26: weir.v1.JobService.CancelJob:input_type -> weir.v1.CancelJobRequest
-	15, // 27: weir.v1.JobService.StopJob:input_type -> weir.v1.StopJobRequest
-	17, // 28: weir.v1.JobService.TriggerCheckpoint:input_type -> weir.v1.TriggerJobCheckpointRequest
-	19, // 29: weir.v1.JobService.TriggerSavepoint:input_type -> weir.v1.TriggerSavepointRequest
-	23, // 30: weir.v1.JobService.ListCheckpoints:input_type -> weir.v1.ListCheckpointsRequest
-	25, // 31: weir.v1.JobService.GetCheckpoint:input_type -> weir.v1.GetCheckpointRequest
-	21, // 32: weir.v1.JobService.DisposeSavepoint:input_type -> weir.v1.DisposeSavepointRequest
-	29, // 33: weir.v1.JobService.ListTaskExecutors:input_type -> weir.v1.ListTaskExecutorsRequest
-	2,  // 34: weir.v1.JobService.SubmitJob:output_type -> weir.v1.SubmitJobResponse
-	4,  // 35: weir.v1.JobService.ListJobs:output_type -> weir.v1.ListJobsResponse
-	6,  // 36: weir.v1.JobService.GetJob:output_type -> weir.v1.GetJobResponse
-	8,  // 37: weir.v1.JobService.WatchJob:output_type -> weir.v1.WatchJobResponse
-	14, // 38: weir.v1.JobService.CancelJob:output_type -> weir.v1.CancelJobResponse
-	16, // 39: weir.v1.JobService.StopJob:output_type -> weir.v1.StopJobResponse
-	18, // 40: weir.v1.JobService.TriggerCheckpoint:output_type -> weir.v1.TriggerJobCheckpointResponse
-	20, // 41: weir.v1.JobService.TriggerSavepoint:output_type -> weir.v1.TriggerSavepointResponse
-	24, // 42: weir.v1.JobService.ListCheckpoints:output_type -> weir.v1.ListCheckpointsResponse
-	26, // 43: weir.v1.JobService.GetCheckpoint:output_type -> weir.v1.GetCheckpointResponse
-	22, // 44: weir.v1.JobService.DisposeSavepoint:output_type -> weir.v1.DisposeSavepointResponse
-	30, // 45: weir.v1.JobService.ListTaskExecutors:output_type -> weir.v1.ListTaskExecutorsResponse
-	34, // [34:46] is the sub-list for method output_type
-	22, // [22:34] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	39, // 6: weir.v1.JobStatus.state:type_name -> weir.v1.JobState
+	12, // 7: weir.v1.JobStatus.vertices:type_name -> weir.v1.VertexStatus
+	33, // 8: weir.v1.JobStatus.last_checkpoint:type_name -> weir.v1.CheckpointSummary
+	11, // 9: weir.v1.JobStatus.last_restore:type_name -> weir.v1.RestoreStatus
+	40, // 10: weir.v1.RestoreStatus.kind:type_name -> weir.v1.CheckpointKind
+	13, // 11: weir.v1.VertexStatus.tasks:type_name -> weir.v1.TaskStatus
+	41, // 12: weir.v1.TaskStatus.attempt:type_name -> weir.v1.AttemptId
+	42, // 13: weir.v1.TaskStatus.state:type_name -> weir.v1.TaskState
+	39, // 14: weir.v1.CancelJobResponse.state:type_name -> weir.v1.JobState
+	43, // 15: weir.v1.StopJobRequest.mode:type_name -> weir.v1.StopMode
+	39, // 16: weir.v1.StopJobResponse.state:type_name -> weir.v1.JobState
+	33, // 17: weir.v1.ListCheckpointsResponse.checkpoints:type_name -> weir.v1.CheckpointSummary
+	26, // 18: weir.v1.ListCheckpointsResponse.counts:type_name -> weir.v1.CheckpointCounts
+	27, // 19: weir.v1.ListCheckpointsResponse.summary:type_name -> weir.v1.CompletedCheckpointsSummary
+	11, // 20: weir.v1.ListCheckpointsResponse.last_restore:type_name -> weir.v1.RestoreStatus
+	28, // 21: weir.v1.CompletedCheckpointsSummary.duration_us:type_name -> weir.v1.StatsSummary
+	28, // 22: weir.v1.CompletedCheckpointsSummary.alignment_us:type_name -> weir.v1.StatsSummary
+	28, // 23: weir.v1.CompletedCheckpointsSummary.state_bytes:type_name -> weir.v1.StatsSummary
+	33, // 24: weir.v1.GetCheckpointResponse.checkpoint:type_name -> weir.v1.CheckpointSummary
+	32, // 25: weir.v1.GetCheckpointResponse.subtasks:type_name -> weir.v1.SubtaskCheckpointStatus
+	31, // 26: weir.v1.GetCheckpointResponse.vertices:type_name -> weir.v1.VertexCheckpointStatus
+	28, // 27: weir.v1.VertexCheckpointStatus.ack_us:type_name -> weir.v1.StatsSummary
+	28, // 28: weir.v1.VertexCheckpointStatus.start_delay_us:type_name -> weir.v1.StatsSummary
+	28, // 29: weir.v1.VertexCheckpointStatus.alignment_us:type_name -> weir.v1.StatsSummary
+	28, // 30: weir.v1.VertexCheckpointStatus.sync_us:type_name -> weir.v1.StatsSummary
+	28, // 31: weir.v1.VertexCheckpointStatus.async_us:type_name -> weir.v1.StatsSummary
+	28, // 32: weir.v1.VertexCheckpointStatus.state_bytes:type_name -> weir.v1.StatsSummary
+	44, // 33: weir.v1.SubtaskCheckpointStatus.metrics:type_name -> weir.v1.CheckpointMetrics
+	40, // 34: weir.v1.CheckpointSummary.kind:type_name -> weir.v1.CheckpointKind
+	0,  // 35: weir.v1.CheckpointSummary.state:type_name -> weir.v1.CheckpointState
+	36, // 36: weir.v1.ListTaskExecutorsResponse.executors:type_name -> weir.v1.TaskExecutorStatus
+	1,  // 37: weir.v1.JobService.SubmitJob:input_type -> weir.v1.SubmitJobRequest
+	3,  // 38: weir.v1.JobService.ListJobs:input_type -> weir.v1.ListJobsRequest
+	5,  // 39: weir.v1.JobService.GetJob:input_type -> weir.v1.GetJobRequest
+	7,  // 40: weir.v1.JobService.WatchJob:input_type -> weir.v1.WatchJobRequest
+	14, // 41: weir.v1.JobService.CancelJob:input_type -> weir.v1.CancelJobRequest
+	16, // 42: weir.v1.JobService.StopJob:input_type -> weir.v1.StopJobRequest
+	18, // 43: weir.v1.JobService.TriggerCheckpoint:input_type -> weir.v1.TriggerJobCheckpointRequest
+	20, // 44: weir.v1.JobService.TriggerSavepoint:input_type -> weir.v1.TriggerSavepointRequest
+	24, // 45: weir.v1.JobService.ListCheckpoints:input_type -> weir.v1.ListCheckpointsRequest
+	29, // 46: weir.v1.JobService.GetCheckpoint:input_type -> weir.v1.GetCheckpointRequest
+	22, // 47: weir.v1.JobService.DisposeSavepoint:input_type -> weir.v1.DisposeSavepointRequest
+	34, // 48: weir.v1.JobService.ListTaskExecutors:input_type -> weir.v1.ListTaskExecutorsRequest
+	2,  // 49: weir.v1.JobService.SubmitJob:output_type -> weir.v1.SubmitJobResponse
+	4,  // 50: weir.v1.JobService.ListJobs:output_type -> weir.v1.ListJobsResponse
+	6,  // 51: weir.v1.JobService.GetJob:output_type -> weir.v1.GetJobResponse
+	8,  // 52: weir.v1.JobService.WatchJob:output_type -> weir.v1.WatchJobResponse
+	15, // 53: weir.v1.JobService.CancelJob:output_type -> weir.v1.CancelJobResponse
+	17, // 54: weir.v1.JobService.StopJob:output_type -> weir.v1.StopJobResponse
+	19, // 55: weir.v1.JobService.TriggerCheckpoint:output_type -> weir.v1.TriggerJobCheckpointResponse
+	21, // 56: weir.v1.JobService.TriggerSavepoint:output_type -> weir.v1.TriggerSavepointResponse
+	25, // 57: weir.v1.JobService.ListCheckpoints:output_type -> weir.v1.ListCheckpointsResponse
+	30, // 58: weir.v1.JobService.GetCheckpoint:output_type -> weir.v1.GetCheckpointResponse
+	23, // 59: weir.v1.JobService.DisposeSavepoint:output_type -> weir.v1.DisposeSavepointResponse
+	35, // 60: weir.v1.JobService.ListTaskExecutors:output_type -> weir.v1.ListTaskExecutorsResponse
+	49, // [49:61] is the sub-list for method output_type
+	37, // [37:49] is the sub-list for method input_type
+	37, // [37:37] is the sub-list for extension type_name
+	37, // [37:37] is the sub-list for extension extendee
+	0,  // [0:37] is the sub-list for field type_name
 }
 
 func init() { file_weir_v1_job_proto_init() }
@@ -2283,7 +2846,7 @@ func file_weir_v1_job_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_weir_v1_job_proto_rawDesc), len(file_weir_v1_job_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   32,
+			NumMessages:   37,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
