@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weirstream/weir/internal/cli/view"
 	"github.com/weirstream/weir/internal/gateway"
 )
 
@@ -26,7 +27,9 @@ func (w *weir) checkpointExplainCommand() *cobra.Command {
 		c, subtasks := d.CheckpointStatus, d.Subtasks
 		sentences := explain(c, subtasks, time.Now())
 		if w.json() {
-			return writeJSON(w.process.Stdout, explanationView{viewCheckpoint(c), viewEach(phasesOf(c, subtasks), viewPhase), sentences})
+			return writeJSON(w.process.Stdout, view.Explanation{
+				Checkpoint: view.OfCheckpoint(c), Phases: view.Each(phasesOf(c, subtasks), viewPhase), Sentences: sentences,
+			})
 		}
 		for _, sentence := range sentences {
 			line(w.process.Stdout, "%s", sentence)
@@ -41,6 +44,8 @@ type phase struct {
 	took time.Duration
 	what string // in words
 }
+
+func viewPhase(p phase) view.Phase { return view.Phase{Name: p.name, TookMS: view.MS(p.took)} }
 
 // phasesOf splits the time of a checkpoint. Until the last acknowledgement it is the way of the subtask that sent it: nobody waited for the
 // others. The rest is the metadata write.

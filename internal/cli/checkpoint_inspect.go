@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weirstream/weir/internal/cli/view"
 	"github.com/weirstream/weir/internal/inspect"
 )
 
@@ -26,7 +27,7 @@ func (w *weir) checkpointInspectCommand() *cobra.Command {
 		}
 		r := inspect.NewReport(s.Metadata)
 		if w.json() {
-			return writeJSON(w.process.Stdout, viewStored(s.Location, r))
+			return writeJSON(w.process.Stdout, view.OfStored(s.Location, r))
 		}
 		writeStored(w.process.Stdout, r, *subtasks)
 		return nil

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weirstream/weir/internal/cli/view"
 	"github.com/weirstream/weir/internal/gateway"
 )
 
@@ -26,7 +27,7 @@ func (w *weir) checkpointListCommand() *cobra.Command {
 			return err
 		}
 		if w.json() {
-			return writeJSON(w.process.Stdout, viewEach(h.Checkpoints, viewCheckpoint))
+			return writeJSON(w.process.Stdout, view.Each(h.Checkpoints, view.OfCheckpoint))
 		}
 		now := time.Now()
 		t := newTable("ID", "KIND", "STATE", "TRIGGERED", "DURATION", "SIZE", "TASKS", "NOTE", "PATH")

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weirstream/weir/internal/checkpoint"
+	"github.com/weirstream/weir/internal/cli/view"
 	"github.com/weirstream/weir/internal/gateway"
 )
 
@@ -24,8 +25,9 @@ func (w *weir) checkpointShowCommand() *cobra.Command {
 			return err
 		}
 		if w.json() {
-			return writeJSON(w.process.Stdout, checkpointDetailView{
-				viewCheckpoint(d.CheckpointStatus), viewEach(d.Vertices, viewVertexCheckpoint), viewEach(d.Subtasks, viewSubtask),
+			return writeJSON(w.process.Stdout, view.CheckpointDetail{
+				Checkpoint: view.OfCheckpoint(d.CheckpointStatus), Vertices: view.Each(d.Vertices, view.OfVertexCheckpoint),
+				Subtasks: view.Each(d.Subtasks, view.OfSubtask),
 			})
 		}
 		writeCheckpoint(w.process.Stdout, d)

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weirstream/weir/internal/checkpoint"
+	"github.com/weirstream/weir/internal/cli/view"
 	"github.com/weirstream/weir/internal/gateway"
 )
 
@@ -29,7 +30,7 @@ func (w *weir) checkpointStatsCommand() *cobra.Command {
 			return err
 		}
 		if w.json() {
-			return writeJSON(w.process.Stdout, viewCheckpointStats(s, h))
+			return writeJSON(w.process.Stdout, view.OfCheckpointStats(s, h))
 		}
 		writeCheckpointStats(w.process.Stdout, h, time.Now())
 		return nil
@@ -48,9 +49,9 @@ func writeCheckpointStats(out io.Writer, h gateway.CheckpointHistory, now time.T
 			line(tw, "%s:\t%s", name, text)
 		}
 	}
-	latest("Latest completed", newest(h, isCompletedCheckpoint))
-	latest("Latest failed", newest(h, isFailed))
-	latest("Latest savepoint", newest(h, isSavepoint))
+	latest("Latest completed", h.LatestCompleted())
+	latest("Latest failed", h.LatestFailed())
+	latest("Latest savepoint", h.LatestSavepoint())
 	if r := h.LastRestore; r != nil {
 		line(tw, "Restored:\t%s, the latest from %s %d, %s", counted(h.Restored, "time"), r.Kind, r.ID, formatAge(now, r.Time))
 	}

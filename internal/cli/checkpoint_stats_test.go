@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weirstream/weir/internal/checkpoint"
+	"github.com/weirstream/weir/internal/cli/view"
 	"github.com/weirstream/weir/internal/gateway"
 )
 
@@ -78,11 +79,11 @@ size: min 1.0 KiB, avg 2.0 KiB, p50 1.0 KiB, p90 3.0 KiB, p95 3.0 KiB, p99 3.0 K
 }
 
 func TestCheckpointStats_JSONHasTheLatestOfEachKind(t *testing.T) {
-	v := viewCheckpointStats(gateway.JobStatus{ID: "j"}, testHistory())
+	v := view.OfCheckpointStats(gateway.JobStatus{ID: "j"}, testHistory())
 	if v.LatestCompleted.ID != 6 || v.LatestFailed.ID != 8 || v.LatestSavepoint.ID != 7 || v.LastRestore.ID != 3 {
 		t.Errorf("latest: completed %d, failed %d, savepoint %d, restored %d", v.LatestCompleted.ID, v.LatestFailed.ID, v.LatestSavepoint.ID, v.LastRestore.ID)
 	}
-	want := summaryView[float64]{2, 40, 10, 20, 10, 30, 30, 30, 30, 30}
+	want := view.Summary[float64]{Count: 2, Sum: 40, Min: 10, Avg: 20, P50: 10, P90: 30, P95: 30, P99: 30, P999: 30, Max: 30}
 	if v.Durations != want {
 		t.Errorf("durations %+v, want %+v", v.Durations, want)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weirstream/weir/internal/cli/view"
 	"github.com/weirstream/weir/internal/inspect"
 	"github.com/weirstream/weir/internal/storage"
 )
@@ -34,7 +35,7 @@ func (w *weir) verify(ctx context.Context, location string) error {
 		return err
 	}
 	if w.json() {
-		if err := writeJSON(w.process.Stdout, viewVerified(s, v)); err != nil {
+		if err := writeJSON(w.process.Stdout, view.OfVerified(s, v)); err != nil {
 			return err
 		}
 	} else {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weirstream/weir/internal/cli/view"
 	"github.com/weirstream/weir/internal/gateway"
 )
 
@@ -19,7 +20,7 @@ func (w *weir) executorsCommand() *cobra.Command {
 			return err
 		}
 		if w.json() {
-			return writeJSON(w.process.Stdout, viewEach(list, viewExecutor))
+			return writeJSON(w.process.Stdout, view.Each(list, view.OfExecutor))
 		}
 		now := time.Now()
 		t := newTable("EXECUTOR ID", "ADDRESS", "FREE SLOTS", "REGISTERED", "HEARTBEAT", "VERSION", "JOBS")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weirstream/weir/internal/cli/view"
 	"github.com/weirstream/weir/internal/gateway"
 )
 
@@ -22,7 +23,7 @@ func (w *weir) jobCommand() *cobra.Command {
 			return err
 		}
 		if w.json() {
-			return writeJSON(w.process.Stdout, viewJob(s))
+			return writeJSON(w.process.Stdout, view.OfJob(s))
 		}
 		writeJob(w.process.Stdout, s, time.Now())
 		return nil
@@ -36,7 +37,7 @@ func writeJob(out io.Writer, s gateway.JobStatus, now time.Time) {
 			line(tw, "%s:\t%s", name, value)
 		}
 	}
-	running, tasks := countTasks(s)
+	running, tasks := s.CountTasks()
 	field("Job", string(s.ID))
 	field("Name", s.Name)
 	field("State", s.State.String())

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weirstream/weir/internal/checkpoint"
+	"github.com/weirstream/weir/internal/cli/view"
 	"github.com/weirstream/weir/internal/inspect"
 	"github.com/weirstream/weir/internal/job"
 	"github.com/weirstream/weir/internal/plan"
@@ -90,7 +91,7 @@ func (w *weir) checkRestore(ctx context.Context, def stream.Definition, c restor
 	}
 	verdict := restoreVerdict(list, c.allow)
 	if w.json() {
-		if err := writeJSON(w.process.Stdout, viewRestoreCheck(s, def.Name, list, verdict == nil)); err != nil {
+		if err := writeJSON(w.process.Stdout, view.OfRestoreCheck(s, def.Name, list, verdict == nil)); err != nil {
 			return err
 		}
 		return verdict

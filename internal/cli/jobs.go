@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weirstream/weir/internal/cli/view"
 	"github.com/weirstream/weir/internal/gateway"
 )
 
@@ -19,12 +20,12 @@ func (w *weir) jobsCommand() *cobra.Command {
 			return err
 		}
 		if w.json() {
-			return writeJSON(w.process.Stdout, viewEach(list, viewJob))
+			return writeJSON(w.process.Stdout, view.Each(list, view.OfJob))
 		}
 		now := time.Now()
 		t := newTable("JOB ID", "NAME", "STATE", "TASKS", "CHECKPOINTS", "RESTARTS", "SUBMITTED", "RAN FOR", "DETAIL")
 		for _, s := range list {
-			running, tasks := countTasks(s)
+			running, tasks := s.CountTasks()
 			t.add(string(s.ID), s.Name, s.State.String(), fmt.Sprintf("%d/%d", running, tasks), strconv.Itoa(s.Completed), strconv.Itoa(s.Restarts),
 				formatAge(now, s.Submitted), formatDuration(ranFor(s, now)), noteOf(s))
 		}

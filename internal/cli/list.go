@@ -3,6 +3,7 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/weirstream/weir/internal/cli/view"
 	"github.com/weirstream/weir/stream"
 )
 
@@ -23,7 +24,7 @@ func (w *weir) listCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "list the jobs of this binary and their parameters", Args: takes(),
 		RunE: func(*cobra.Command, []string) error {
-			views := viewEach(w.jobs, viewDefinition)
+			views := view.Each(w.jobs, viewDefinition)
 			if w.json() {
 				return writeJSON(w.process.Stdout, views)
 			}
@@ -58,7 +59,7 @@ func viewDefinition(d stream.Definition) definitionView {
 		defer func() { _ = recover() }()
 		_ = d.Build(j)
 	}()
-	return definitionView{d.Name, d.Description, viewEach(j.Parameters(), func(p stream.Parameter) parameterView {
+	return definitionView{d.Name, d.Description, view.Each(j.Parameters(), func(p stream.Parameter) parameterView {
 		return parameterView{p.Name, p.Required, p.Default}
 	})}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weirstream/weir/internal/cli/view"
 	"github.com/weirstream/weir/internal/gateway"
 	"github.com/weirstream/weir/internal/job"
 )
@@ -130,8 +131,8 @@ func TestViews_AreDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, v := range []any{
-		jobView{}, vertexView{}, taskView{}, checkpointView{}, checkpointDetailView{}, subtaskView{}, explanationView{}, phaseView{}, triggeredView{}, executorView{},
-		checkpointStatsView{}, restoreView{}, summaryView[int64]{}, vertexCheckpointView{}, definitionView{}, parameterView{},
+		view.Job{}, view.Vertex{}, view.Task{}, view.Checkpoint{}, view.CheckpointDetail{}, view.Subtask{}, view.Explanation{}, view.Phase{}, view.Triggered{}, view.Executor{},
+		view.CheckpointStats{}, view.Restore{}, view.Summary[int64]{}, view.VertexCheckpoint{}, definitionView{}, parameterView{},
 	} {
 		for _, f := range reflect.VisibleFields(reflect.TypeOf(v)) {
 			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
@@ -151,7 +152,7 @@ func TestNoteOf_ADegradedJobSaysSoFirst(t *testing.T) {
 	if got := noteOf(s); got != "DEGRADED: no checkpoint has completed for more than 30s: why" {
 		t.Errorf("%q", got)
 	}
-	if v := viewJob(s); v.Degraded != s.Degraded {
+	if v := view.OfJob(s); v.Degraded != s.Degraded {
 		t.Errorf("in JSON: %q", v.Degraded)
 	}
 }

@@ -86,7 +86,7 @@ func (p *progress) status(now time.Time) {
 // text is the status line.
 func (p *progress) text(now time.Time) string {
 	s := p.last
-	running, tasks := countTasks(s)
+	running, tasks := s.CountTasks()
 	parts := []string{fmt.Sprintf("%s %s %s", s.Name, s.State, formatDuration(now.Sub(p.started).Truncate(time.Second))), fmt.Sprintf("tasks %d/%d", running, tasks)}
 	if n := sourceRecords(s); n > 0 {
 		parts = append(parts, fmt.Sprintf("records %s (%s/s)", formatCount(n), formatCount(p.rate.perSecond(now))))

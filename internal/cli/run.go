@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weirstream/weir/internal/cli/view"
 	"github.com/weirstream/weir/internal/gateway"
 	"github.com/weirstream/weir/internal/job"
 )
@@ -78,7 +79,7 @@ func (w *weir) submit(ctx context.Context, jobs gateway.Jobs, r gateway.Submissi
 // outcome prints how a job has ended and makes the exit code of it.
 func (w *weir) outcome(s gateway.JobStatus) error {
 	if w.json() {
-		if err := writeJSON(w.process.Stdout, viewJob(s)); err != nil {
+		if err := writeJSON(w.process.Stdout, view.OfJob(s)); err != nil {
 			return err
 		}
 	} else {

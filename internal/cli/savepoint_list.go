@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weirstream/weir/internal/cli/view"
 	"github.com/weirstream/weir/internal/inspect"
 )
 
@@ -18,7 +19,7 @@ func (w *weir) savepointListCommand() *cobra.Command {
 				return err
 			}
 			if w.json() {
-				return writeJSON(w.process.Stdout, viewEach(list, viewListed))
+				return writeJSON(w.process.Stdout, view.Each(list, viewListed))
 			}
 			now := time.Now()
 			t := newTable("PATH", "JOB", "NAME", "ID", "KIND", "TRIGGERED", "SIZE", "WHOLE")
@@ -37,4 +38,11 @@ func (w *weir) savepointListCommand() *cobra.Command {
 			return nil
 		},
 	}
+}
+
+func viewListed(l inspect.Listed) view.Listed {
+	if l.Problem == nil {
+		return view.OfListed(l, "")
+	}
+	return view.OfListed(l, errorLine(l.Problem))
 }

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/weirstream/weir/internal/checkpoint"
@@ -87,6 +88,19 @@ type Conditions struct {
 	Backlog     string // which tasks work off a backlog, and what that means for checkpoints
 	Degraded    string // no checkpoint has completed for too long, and why
 	StoppedWith string // path of the savepoint that it was stopped with
+}
+
+// CountTasks says how many tasks run, and how many there are.
+func (s JobStatus) CountTasks() (running, tasks int) {
+	for _, v := range s.Vertices {
+		for _, t := range v.Tasks {
+			tasks++
+			if t.State == job.TaskRunning {
+				running++
+			}
+		}
+	}
+	return running, tasks
 }
 
 // CheckpointCounts are the numbers of checkpoints and savepoints since the job master was started.
@@ -179,6 +193,30 @@ type CheckpointHistory struct {
 	Summary     checkpoint.CompletedSummary
 	// Checkpoints are the newest, newest first. The latest completed checkpoint, the latest savepoint and the latest aborted one are always among them.
 	Checkpoints []CheckpointStatus
+}
+
+// LatestCompleted is the latest completed checkpoint, savepoints not counted; nil: none is remembered.
+func (h CheckpointHistory) LatestCompleted() *CheckpointStatus {
+	return h.newest(CheckpointCompleted, checkpoint.Checkpoint)
+}
+
+// LatestSavepoint is the latest completed savepoint; nil: none is remembered.
+func (h CheckpointHistory) LatestSavepoint() *CheckpointStatus {
+	return h.newest(CheckpointCompleted, checkpoint.Savepoint)
+}
+
+// LatestFailed is the latest aborted checkpoint or savepoint; nil: none is remembered.
+func (h CheckpointHistory) LatestFailed() *CheckpointStatus {
+	return h.newest(CheckpointAborted, checkpoint.Checkpoint, checkpoint.Savepoint)
+}
+
+func (h CheckpointHistory) newest(state CheckpointState, kinds ...checkpoint.Kind) *CheckpointStatus {
+	for _, c := range h.Checkpoints { // newest first
+		if c.State == state && slices.Contains(kinds, c.Kind) {
+			return &c
+		}
+	}
+	return nil
 }
 
 // CheckpointDetail is a checkpoint with the parts of its tasks; when it is too old for details they are not there.

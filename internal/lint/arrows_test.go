@@ -60,9 +60,10 @@ var arrows = map[string][]string{
 	},
 	"internal/cli": {
 		"internal/job", "internal/checkpoint", "internal/gateway", "internal/rpc", "internal/node", "internal/inspect", "internal/plan",
-		"internal/storage", "stream",
+		"internal/storage", "internal/cli/view", "stream",
 	},
-	"internal/lint": {},
+	"internal/cli/view": {"internal/checkpoint", "internal/gateway", "internal/inspect"},
+	"internal/lint":     {},
 
 	// What is put together: programs and the public door for a program of one's own.
 	"stream/app":         {"internal/cli", "stream"},
