@@ -52,7 +52,7 @@ var arrows = map[string][]string{
 	},
 	"internal/sim": {
 		"internal/job", "internal/checkpoint", "internal/element", "internal/coordinator", "internal/scheduler", "internal/task",
-		"internal/gateway", "internal/ha", "internal/storage", "internal/storage/storagetest",
+		"internal/gateway", "internal/ha", "internal/slotpool", "internal/storage", "internal/storage/storagetest",
 	},
 	"internal/inspect": {"internal/job", "internal/checkpoint", "internal/storage"},
 	"internal/inspect/inspecttest": {

@@ -11,6 +11,7 @@ import (
 	"github.com/weirstream/weir/internal/gateway"
 	"github.com/weirstream/weir/internal/job"
 	"github.com/weirstream/weir/internal/scheduler"
+	"github.com/weirstream/weir/internal/slotpool"
 )
 
 // master is one life of the job master: the loop of one job around both cores, as package jobmaster has it, and the registry of executors.
@@ -36,6 +37,7 @@ type execution struct {
 	sessions  map[job.ExecutorID]*session
 	senders   map[job.ExecutorID]*sender
 	deploying []job.Placement
+	used      map[job.ExecutorID]bool // executors of the latest deployment
 	placed    map[job.AttemptID]job.ExecutorID
 	failing   map[job.AttemptID]bool
 }
@@ -123,7 +125,7 @@ func (m *master) schedule(e scheduler.Effect) {
 	switch e := e.(type) {
 	case scheduler.RequestSlots:
 		m.running.request++
-		m.registry.request(m.running.request, e.Count)
+		m.registry.request(m.running.request, e.Count, maps.Clone(m.running.used))
 	case scheduler.ReleaseSlots:
 		m.running.request++
 		m.running.deploying = nil
@@ -168,17 +170,19 @@ func (m *master) coordinated(placements []job.Placement) []coordinator.Task {
 	return out
 }
 
-func (m *master) granted(number int, slots []*session) {
-	if number != m.running.request {
+// granted takes the slots of a request, unless it was withdrawn.
+func (m *master) granted(g slotpool.Grant, sessions map[job.ExecutorID]*session) {
+	if g.Number != m.running.request {
 		return
 	}
-	m.running.sessions = map[job.ExecutorID]*session{}
-	var out []job.Slot
-	for _, s := range slots {
-		out = append(out, job.Slot{Executor: s.executor.id, Address: string(s.executor.id)})
-		m.running.sessions[s.executor.id] = s
+	m.running.sessions = sessions
+	m.feed(scheduler.SlotsAllocated{Slots: g.Slots})
+}
+
+func (m *master) short(g slotpool.Grant) {
+	if g.Number == m.running.request {
+		m.feed(scheduler.SlotsShort{Required: g.Short.Required, Available: g.Short.Available, Message: g.Short.Message})
 	}
-	m.feed(scheduler.SlotsAllocated{Slots: out})
 }
 
 func (m *master) prepare(placements []job.Placement) {
@@ -187,9 +191,10 @@ func (m *master) prepare(placements []job.Placement) {
 	r.deploying = placements
 	m.records.ledger.ReserveAttempt(placements[0].Attempt.Attempt)
 	r.placed, r.failing = map[job.AttemptID]job.ExecutorID{}, map[job.AttemptID]bool{}
-	r.senders = map[job.ExecutorID]*sender{}
+	r.senders, r.used = map[job.ExecutorID]*sender{}, map[job.ExecutorID]bool{}
 	for _, p := range placements {
 		r.placed[p.Attempt] = p.Executor
+		r.used[p.Executor] = true
 		if r.senders[p.Executor] == nil {
 			s := &sender{m: m, session: r.sessions[p.Executor]}
 			s.session.senders = append(s.session.senders, s)

@@ -2,11 +2,12 @@ package sim
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"time"
 
+	"github.com/weirstream/weir/internal/job"
 	"github.com/weirstream/weir/internal/scheduler"
+	"github.com/weirstream/weir/internal/slotpool"
 )
 
 // session is one registration of an executor.
@@ -18,14 +19,13 @@ type session struct {
 	heartbeat   time.Time
 	lastArrival time.Time // of a request at the executor
 	senders     []*sender // that may have a call under way
-	used        int       // slots
 }
 
-// registry knows the sessions, and the slots of the one job.
+// registry knows the sessions; the pool has their slots.
 type registry struct {
 	m        *master
 	sessions []*session // ascending by executor
-	waiting  struct{ number, count int }
+	pool     slotpool.Pool
 }
 
 // begin registers an incarnation. An older session of the same executor is lost first.
@@ -42,6 +42,7 @@ func (r *registry) begin(x *executor, incarnation int) *session {
 	s := &session{m: r.m, executor: x, incarnation: incarnation, heartbeat: r.m.s.now}
 	r.sessions = append(r.sessions, s)
 	slices.SortFunc(r.sessions, func(a, b *session) int { return cmp.Compare(a.executor.id, b.executor.id) })
+	r.pool.Add(slotpool.Executor{ID: x.id, Address: string(x.id), Slots: x.slots, Jobs: []string{"sim"}})
 	r.m.s.note("registered %s, incarnation %d", x.id, incarnation)
 	r.watch(s)
 	r.serve()
@@ -73,6 +74,7 @@ func (r *registry) finish(s *session, message string) {
 func (r *registry) lose(s *session, message string) {
 	s.over = true
 	r.sessions = slices.DeleteFunc(r.sessions, func(o *session) bool { return o == s })
+	r.pool.Remove(s.executor.id)
 	r.m.feed(scheduler.ExecutorLost{Executor: s.executor.id, Message: message})
 	for _, c := range s.senders {
 		if end := c.busy; end != nil {
@@ -97,44 +99,26 @@ func (r *registry) touch(x *executor, incarnation int) bool {
 	return false
 }
 
-func (r *registry) request(number, count int) {
-	r.waiting.number, r.waiting.count = number, count
-	if free := r.free(); free < count {
-		r.m.feed(scheduler.SlotsShort{Required: count, Available: free, Message: fmt.Sprintf("%d of %d slots", free, count)})
-		return
-	}
-	r.serve()
+// request asks for slots; an executor of the execution before is preferred.
+func (r *registry) request(number, count int, prefer map[job.ExecutorID]bool) {
+	r.granted(simJob, r.pool.Request(slotpool.Request{Job: simJob, Name: "sim", Order: 1, Number: number, Count: count, Prefer: prefer}))
 }
 
 func (r *registry) release() {
-	r.waiting.count = 0
-	for _, s := range r.sessions {
-		s.used = 0
-	}
+	r.pool.Release(simJob)
+	r.serve()
 }
 
-func (r *registry) free() int {
-	free := 0
-	for _, s := range r.sessions {
-		free += s.executor.slots - s.used
-	}
-	return free
-}
+func (r *registry) serve() { r.pool.Serve(r.granted) }
 
-// serve gives all slots of the request or none: each from the executor with the most free ones.
-func (r *registry) serve() {
-	count := r.waiting.count
-	if count == 0 || r.free() < count {
+func (r *registry) granted(_ job.ID, g slotpool.Grant) {
+	if g.Slots == nil {
+		r.m.short(g)
 		return
 	}
-	r.waiting.count = 0
-	var out []*session
-	for range count {
-		best := slices.MinFunc(r.sessions, func(a, b *session) int {
-			return cmp.Compare(b.executor.slots-b.used, a.executor.slots-a.used)
-		})
-		best.used++
-		out = append(out, best)
+	sessions := map[job.ExecutorID]*session{}
+	for _, s := range r.sessions {
+		sessions[s.executor.id] = s
 	}
-	r.m.granted(r.waiting.number, out)
+	r.m.granted(g, sessions)
 }

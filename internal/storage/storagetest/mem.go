@@ -153,7 +153,9 @@ func (m *Mem) syncRemoval(op Op) {
 	if !below && op.Kind != Remove {
 		return
 	}
-	maps.DeleteFunc(m.mu.durable, func(name string, _ memFile) bool { return name == op.Path || below && strings.HasPrefix(name, op.Path+"/") })
+	maps.DeleteFunc(m.mu.durable, func(name string, _ memFile) bool {
+		return name == op.Path || below && strings.HasPrefix(name, op.Path+"/")
+	})
 }
 
 func check(ctx context.Context, name string) error {
