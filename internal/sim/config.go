@@ -16,6 +16,8 @@ type Config struct {
 	// Bounded: the input ends, and the job must finish with exactly the output that the model says.
 	Bounded bool
 	Cancel  bool // the user cancels the job when the faults have ended
+	// Resume: the user cancels the job while there are faults, and starts another one from its latest checkpoint, at another parallelism.
+	Resume bool
 	// SilentHeartbeats tell nothing of completed checkpoints, so that the coordinator's own repetition has to do.
 	SilentHeartbeats bool
 	Checkpoint       job.CheckpointOptions
@@ -63,6 +65,9 @@ func RandomConfig(seed uint64) Config {
 		cfg.Restart.Strategy = job.FixedDelay
 	}
 	cfg.SilentHeartbeats = rng.IntN(3) == 0
+	if rng.IntN(5) == 0 {
+		cfg.Resume, cfg.Checkpoint.DeleteOnCancel = true, false
+	}
 	if seed%10 == 0 {
 		return cfg
 	}

@@ -64,7 +64,7 @@ func (m *master) coordinate(e coordinator.Effect) {
 // initLocation makes the directory into which the tasks write.
 func (m *master) initLocation(e coordinator.InitLocation) {
 	m.storage("init location", 0, func(ctx context.Context) coordinator.Event {
-		dir := checkpoint.Dir(simJob, e.ID)
+		dir := checkpoint.Dir(m.s.job, e.ID)
 		if e.Kind == checkpoint.Savepoint {
 			dir = e.Directory
 		}

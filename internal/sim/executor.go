@@ -211,12 +211,12 @@ func (x *executor) each(attempts []job.AttemptID, f func(t *simTask)) (unknown [
 	return unknown
 }
 
-func (x *executor) deploy(epoch job.LeaderEpoch, tasks []gateway.TaskDeployment) {
+func (x *executor) deploy(m *master, tasks []gateway.TaskDeployment) {
 	for _, d := range tasks {
 		if x.find(d.Attempt) != nil || x.resetting {
 			continue
 		}
-		t := newTask(x, epoch, d)
+		t := newTask(x, m, d)
 		x.tasks = append(x.tasks, t)
 		t.startUp()
 	}

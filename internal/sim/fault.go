@@ -104,10 +104,17 @@ func (s *Sim) userRequest() {
 	s.watch.requests++
 	r := coordinator.TriggerRequested{Request: coordinator.RequestID(1_000_000 + s.watch.requests), Kind: checkpoint.Checkpoint}
 	if s.rng.IntN(2) == 0 {
-		r.Kind, r.Directory = checkpoint.Savepoint, checkpoint.SavepointDir(simJob, fmt.Sprint(s.watch.requests))
+		r.Kind, r.Directory = checkpoint.Savepoint, checkpoint.SavepointDir(s.job, fmt.Sprint(s.watch.requests))
 	}
 	s.watch.unanswered[r.Request] = true
 	s.master.take(func() { s.master.feed(r) })
+}
+
+// interrupt has the user cancel the job, to go on with another one.
+func (s *Sim) interrupt() {
+	if s.cfg.Resume {
+		s.after(s.upTo(s.cfg.FaultsFor), "cancel to resume", s.cancel)
+	}
 }
 
 // killAll lets every executor die within a few milliseconds, once.

@@ -22,8 +22,10 @@ type watcher struct {
 	started     map[checkpoint.ID]coordinator.InitLocation
 	completed   map[checkpoint.ID]bool
 	aborted     map[checkpoint.ID]bool
-	latest      checkpoint.ID // the highest completed checkpoint that is no savepoint
-	prefixes    map[checkpoint.ID]*prefix
+	latest      checkpoint.ID      // the highest completed checkpoint that is no savepoint
+	prefixes    map[string]*prefix // by directory
+	latestDir   string
+	splits      map[job.TaskID][]int // of sources
 	savepoints  []*checkpoint.Completed
 	verified    int // version of the storage that checkRetained has seen
 	discarded   map[checkpoint.ID]bool
@@ -42,7 +44,7 @@ type watcher struct {
 func newWatcher() watcher {
 	return watcher{
 		started: map[checkpoint.ID]coordinator.InitLocation{}, discarded: map[checkpoint.ID]bool{}, completed: map[checkpoint.ID]bool{}, aborted: map[checkpoint.ID]bool{},
-		prefixes: map[checkpoint.ID]*prefix{}, unanswered: map[coordinator.RequestID]bool{}, output: map[int]*visibleOutput{},
+		prefixes: map[string]*prefix{}, splits: map[job.TaskID][]int{}, unanswered: map[coordinator.RequestID]bool{}, output: map[int]*visibleOutput{},
 		committedTo: map[job.TaskID]checkpoint.ID{}, finished: map[job.AttemptID]bool{}, restarts: -1,
 		leaders: leaders{deployed: map[job.AttemptID]job.LeaderEpoch{}, doubtful: map[checkpoint.ID]bool{}},
 	}
@@ -116,7 +118,7 @@ func (w *watcher) complete(s *Sim, e coordinator.Completed) {
 
 // durable takes a checkpoint into the model that counts as completed from now on.
 func (w *watcher) durable(s *Sim, id checkpoint.ID, kind checkpoint.Kind) {
-	dir := checkpoint.Dir(simJob, id)
+	dir := checkpoint.Dir(s.job, id)
 	if kind == checkpoint.Savepoint {
 		dir = w.started[id].Directory
 	}
@@ -137,8 +139,10 @@ func (w *watcher) durable(s *Sim, id checkpoint.ID, kind checkpoint.Kind) {
 		w.savepoints = append(w.savepoints, &checkpoint.Completed{Dir: dir, Metadata: md})
 		return
 	}
-	w.prefixes[id] = p
-	w.latest = max(w.latest, id)
+	w.prefixes[dir] = p
+	if id > w.latest {
+		w.latest, w.latestDir = id, dir
+	}
 }
 
 // checkRetained is I3: what retained checkpoints and savepoints refer to is there, and is what was written.
@@ -151,15 +155,15 @@ func (s *Sim) checkRetained() {
 	for _, c := range slices.Concat(s.watch.retained(s.master), s.watch.savepoints) {
 		md, err := s.readMetadata(c.Dir)
 		if err != nil {
-			s.violate("I3", "metadata of retained checkpoint %d: %v", c.Metadata.ID, err)
+			s.violate("I3", "metadata of the retained checkpoint in %s: %v", c.Dir, err)
 			return
 		}
-		if md.ID != c.Metadata.ID {
+		if c.Metadata != nil && md.ID != c.Metadata.ID {
 			s.violate("I3", "%s has the metadata of checkpoint %d, not of %d", c.Dir, md.ID, c.Metadata.ID)
 		}
 		for _, h := range handles(md) {
 			if _, err := s.readState(c.Dir, h); err != nil {
-				s.violate("I3", "retained checkpoint %d: %v", c.Metadata.ID, err)
+				s.violate("I3", "retained checkpoint in %s: %v", c.Dir, err)
 			}
 		}
 	}
@@ -182,7 +186,7 @@ func (w *watcher) stored(ev coordinator.Event) {
 func (s *Sim) checkDiscarded() {
 	for _, f := range s.list() {
 		dir, isMetadata := strings.CutSuffix(f, "/"+checkpoint.MetadataFile)
-		if _, id, ok := checkpoint.ParseDir(dir); isMetadata && ok && s.watch.discarded[id] {
+		if owner, id, ok := checkpoint.ParseDir(dir); isMetadata && ok && owner == s.job && s.watch.discarded[id] {
 			s.violate("I4", "checkpoint %d was deleted, and its metadata is there", id)
 		}
 	}
@@ -241,13 +245,16 @@ func (s *Sim) checkAttempts() {
 
 // visible is I5, the half that can be seen at once, and the acting half of I7: records of the checkpoint's prefix become visible, once,
 // and only when the checkpoint is durable.
-func (w *watcher) visible(s *Sim, by job.AttemptID, records []record, because checkpoint.ID) {
-	p := w.prefixes[because]
+func (w *watcher) visible(s *Sim, by job.AttemptID, records []record, because checkpoint.ID, dir string) {
+	p := w.prefixes[dir]
+	if by.Job != s.job {
+		p = s.origin.prefix // a task of a job that is over does at last what it was told
+	}
 	if p == nil {
 		s.violate("I7", "%s commits for checkpoint %d, which has not completed", by, because)
 		return
 	}
-	if !s.isDurable(p.dir) && !s.isDurable(w.prefixes[w.latest].dir) && w.leaders.end == nil {
+	if !s.isDurable(p.dir) && !s.isDurable(w.latestDir) && w.leaders.end == nil {
 		s.violate("I7", "%s commits for checkpoint %d, and neither it nor the latest, %d, is durable", by, because, w.latest)
 	}
 	vertex := s.work.index(by.Task.Vertex)
@@ -260,6 +267,14 @@ func (w *watcher) visible(s *Sim, by job.AttemptID, records []record, because ch
 	}
 }
 
+// prefixOf is that of a checkpoint of the job, or of the one that it was started from.
+func (w *watcher) prefixOf(s *Sim, id checkpoint.ID) *prefix {
+	if o := s.origin; o != nil && id == o.id {
+		return o.prefix
+	}
+	return w.prefixes[checkpoint.Dir(s.job, id)]
+}
+
 func (w *watcher) sink(vertex int) *visibleOutput {
 	if w.output[vertex] == nil {
 		w.output[vertex] = newVisible()
@@ -269,6 +284,9 @@ func (w *watcher) sink(vertex int) *visibleOutput {
 
 // committed is the other half of I5: when all tasks of a sink have committed the same checkpoint, nothing of its prefix is missing.
 func (w *watcher) committed(s *Sim, by job.AttemptID, id checkpoint.ID) {
+	if by.Job != s.job {
+		return
+	}
 	_, present := s.master.running.placed[by]
 	present = present && !s.master.life.over
 	if last := w.committedTo[by.Task]; id < last {
@@ -280,7 +298,7 @@ func (w *watcher) committed(s *Sim, by job.AttemptID, id checkpoint.ID) {
 	w.committedTo[by.Task] = id
 	vertex := s.work.index(by.Task.Vertex)
 	for i := range s.work.graph.Vertices[vertex].Parallelism {
-		t := job.AttemptID{Job: simJob, Task: job.TaskID{Vertex: by.Task.Vertex, Subtask: i}, Attempt: by.Attempt}
+		t := job.AttemptID{Job: s.job, Task: job.TaskID{Vertex: by.Task.Vertex, Subtask: i}, Attempt: by.Attempt}
 		if at := w.committedTo[t.Task]; at != id && (at > id || !w.finished[t]) { // what had finished before has no more to commit
 			return
 		}
@@ -288,7 +306,7 @@ func (w *watcher) committed(s *Sim, by job.AttemptID, id checkpoint.ID) {
 	if id == 0 {
 		return
 	}
-	p := w.prefixes[id]
+	p := w.prefixOf(s, id)
 	if p == nil {
 		s.violate("I7", "%s has committed checkpoint %d, which has not completed", by, id)
 		return
@@ -300,7 +318,10 @@ func (w *watcher) committed(s *Sim, by job.AttemptID, id checkpoint.ID) {
 
 // finish: a task may be gone for good when a checkpoint has completed in which it had ended.
 func (w *watcher) finish(t *simTask) {
-	p := w.prefixes[t.watched.notified]
+	if t.attempt.Job != t.s.job {
+		return
+	}
+	p := w.prefixOf(t.s, t.watched.notified)
 	if p == nil || !p.ended[t.attempt.Task] {
 		t.s.violate("finished", "%s finishes with checkpoint %d, in which it had not ended", t.attempt, t.watched.notified)
 	}
@@ -312,6 +333,9 @@ func (w *watcher) finish(t *simTask) {
 
 // notified: operators hear of completed checkpoints only, ascending.
 func (w *watcher) notified(t *simTask, id checkpoint.ID) {
+	if t.attempt.Job != t.s.job {
+		return
+	}
 	if !w.completed[id] || id <= t.watched.notified {
 		t.s.violate("I7", "%s is told of checkpoint %d: completed %t, told before %d", t.attempt, id, w.completed[id], t.watched.notified)
 	}
@@ -319,7 +343,7 @@ func (w *watcher) notified(t *simTask, id checkpoint.ID) {
 }
 
 func (w *watcher) notifiedAborted(t *simTask, id checkpoint.ID) {
-	if !w.aborted[id] {
+	if !w.aborted[id] && t.attempt.Job == t.s.job {
 		t.s.violate("I1", "%s is told that checkpoint %d was aborted, which was not", t.attempt, id)
 	}
 }
@@ -372,7 +396,7 @@ func (s *Sim) checkEnd(state job.State) {
 	if state != job.Finished {
 		return
 	}
-	p := s.watch.prefixes[s.watch.latest]
+	p := s.watch.prefixes[s.watch.latestDir]
 	if p == nil {
 		s.violate("I5", "the job finished without a checkpoint")
 		return
@@ -388,7 +412,7 @@ func (s *Sim) checkEnd(state job.State) {
 		if !p.ended[e.Task] {
 			s.violate("I5", "the job finished, and in its last checkpoint %s had not ended", e.Task)
 		}
-		if !s.watch.finished[job.AttemptID{Job: simJob, Task: e.Task, Attempt: e.Attempt}] {
+		if !s.watch.finished[job.AttemptID{Job: s.job, Task: e.Task, Attempt: e.Attempt}] {
 			s.violate("I5", "the job finished, and %s had not", e.Task)
 		}
 	}

@@ -24,12 +24,12 @@ var errDied = errors.New("the process has died")
 
 // lead starts a job master on what the one before has left in the records; one that cannot read or write them ends, and is started again.
 func (s *Sim) lead() {
-	m := &master{s: s, acks: map[coordinator.RequestID]func(checkpoint.Verdict){}}
+	m := &master{s: s, work: s.work, acks: map[coordinator.RequestID]func(checkpoint.Verdict){}}
 	m.registry = registry{m: m}
 	var err error
 	m.acting(func(ctx context.Context) {
 		m.records.store, err = ha.OpenIn(ctx, s.records, "records")
-		if err == nil && len(m.records.store.Jobs()) == 0 {
+		if err == nil && m.recorded() == nil {
 			s.quietly(func() { err = m.records.store.CreateJob(ctx, s.submission()) })
 		}
 	})
@@ -46,23 +46,41 @@ func (s *Sim) lead() {
 
 // submission is the record of the job.
 func (s *Sim) submission() ha.Job {
-	return ha.Job{
-		ID: simJob, Order: 1, Name: "sim", Graph: s.work.graph, Submitted: s.start,
+	j := ha.Job{
+		ID: s.job, Order: 1, Name: "sim", Graph: s.work.graph, Submitted: s.start,
 		Options: job.Options{Checkpoint: s.cfg.Checkpoint, Restart: s.cfg.Restart}.Normalize(),
 	}
+	if s.origin != nil {
+		j.Restore, j.Claimed = s.origin.dir, s.origin.claimed
+	}
+	return j
+}
+
+// recorded is the record of the job that an earlier job master has made; nil: there is none.
+func (m *master) recorded() *ha.Record {
+	for _, r := range m.records.store.Jobs() {
+		if r.Job.ID == m.s.job {
+			return &r
+		}
+	}
+	return nil
 }
 
 // begin starts a new job, goes on with one that an earlier job master has left, or cleans up after one that has ended.
 func (m *master) begin() {
-	r := &ha.Record{Job: m.s.submission()}
-	if jobs := m.records.store.Jobs(); len(jobs) > 0 {
-		r = &jobs[0]
+	r, isNew := m.recorded(), false
+	if r == nil {
+		r, isNew = &ha.Record{Job: m.s.submission()}, true
 	}
 	m.records.job, m.records.known, m.records.ledger = r.Job, r.Progress, ha.NewLedger(r)
 	m.sched = scheduler.New(scheduler.Config{
-		Job: simJob, Graph: r.Job.Graph, Restart: r.Job.Options.Restart, CancelTimeout: cancelTimeout, FirstAttempt: m.records.ledger.FirstAttempt(),
+		Job: m.s.job, Graph: r.Job.Graph, Restart: r.Job.Options.Restart, CancelTimeout: cancelTimeout, FirstAttempt: m.records.ledger.FirstAttempt(),
 	})
-	m.coord = m.newCoordinator(nil)
+	from := m.readOrigin(isNew)
+	if from != nil {
+		m.records.ledger.Used(from.Metadata.ID)
+	}
+	m.coord = m.newCoordinator(from)
 	m.s.note("job master %d leads: %+v, end %+v", m.life.epoch, r.Progress, r.End)
 	switch {
 	case r.End != nil:
@@ -70,7 +88,7 @@ func (m *master) begin() {
 		if !r.End.Clean {
 			m.cleanUp()
 		}
-	case len(m.records.store.Jobs()) == 0:
+	case isNew:
 		m.take(func() { m.feed(scheduler.Start{}) })
 	default:
 		m.records.recovering = true
@@ -80,7 +98,7 @@ func (m *master) begin() {
 
 func (m *master) newCoordinator(from *checkpoint.Completed) *coordinator.Core {
 	return coordinator.New(coordinator.Config{
-		Job: simJob, JobName: "sim", Graph: m.records.job.Graph, Epoch: m.life.epoch, Options: m.records.job.Options.Checkpoint,
+		Job: m.s.job, JobName: "sim", Graph: m.records.job.Graph, Epoch: m.life.epoch, Options: m.records.job.Options.Checkpoint,
 		Restored: from, FirstID: m.records.ledger.FirstID(),
 	})
 }
@@ -164,34 +182,42 @@ func (m *master) recover() {
 			return // it was canceled meanwhile
 		}
 		m.records.recovering = false
-		m.records.older = got.Older
+		if o := m.records.job; got.Latest > 0 && o.Claimed {
+			m.records.older = append(m.records.older, o.Restore) // it counts as the oldest
+		}
+		for _, id := range got.Older {
+			m.records.older = append(m.records.older, checkpoint.Dir(m.s.job, id))
+		}
 		m.records.ledger.Used(got.LastID)
 		if latest != nil {
+			m.records.ledger.Used(latest.Metadata.ID)
+		}
+		if got.Latest > 0 {
 			m.records.ledger.Completed(latest.Metadata.ID)
 		}
 		m.s.watch.recovered(m.s, latest)
 		m.coord = m.newCoordinator(latest)
 		m.feed(scheduler.Start{})
 		for _, id := range got.Unfinished {
-			m.discardBeside(id)
+			m.discardBeside(checkpoint.Dir(m.s.job, id))
 		}
 	})
 }
 
 func (m *master) readCheckpoints(ctx context.Context) (checkpoint.Recovery, *checkpoint.Completed, error) {
-	files, err := m.s.filesOf(ctx, checkpoint.JobDir(simJob))
+	files, err := m.s.filesOf(ctx, checkpoint.JobDir(m.s.job))
 	if err != nil {
 		return checkpoint.Recovery{}, nil, err
 	}
 	known := m.records.known
-	r, err := checkpoint.Recover(simJob, files, known.Reserved, known.Completed)
+	r, err := checkpoint.Recover(m.s.job, files, known.Reserved, known.Completed)
 	if err != nil {
 		m.s.violate("I3", "job master %d: %v: completed was %d", m.life.epoch, err, known.Completed)
 	}
 	if err != nil || r.Latest == 0 {
-		return r, nil, err
+		return r, m.readOrigin(true), err
 	}
-	dir := checkpoint.Dir(simJob, r.Latest)
+	dir := checkpoint.Dir(m.s.job, r.Latest)
 	c := &checkpoint.Completed{Dir: dir}
 	data, err := m.s.store.ReadFile(ctx, dir+"/"+checkpoint.MetadataFile, checkpoint.MaxMetadataBytes)
 	if err != nil {

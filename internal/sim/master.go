@@ -17,6 +17,7 @@ import (
 // master is one life of the job master: the loop of one job around both cores, as package jobmaster has it, and the registry of executors.
 type master struct {
 	s        *Sim
+	work     *workload
 	life     life
 	records  records
 	registry registry
@@ -114,7 +115,7 @@ func (m *master) tick() {
 // attempt finds the present attempt of a task; false: id is not it.
 func (m *master) attempt(id job.AttemptID) (scheduler.Execution, bool) {
 	for _, e := range m.sched.Executions() {
-		if e.Task == id.Task {
+		if e.Task == id.Task && id.Job == m.s.job {
 			return e, e.Attempt == id.Attempt
 		}
 	}
@@ -240,7 +241,7 @@ func (m *master) sendDeploy(id job.ExecutorID, tasks []gateway.TaskDeployment) {
 	number := tasks[0].Attempt.Attempt
 	m.running.senders[id].send(call{
 		what: "deploy", ordered: true,
-		do: func(x *executor) { x.deploy(m.life.epoch, tasks) },
+		do: func(x *executor) { x.deploy(m, tasks) },
 		done: func(err error) {
 			if err != nil {
 				m.feed(scheduler.DeployFailed{

@@ -11,7 +11,8 @@ import (
 // prefix is the part of the input that a checkpoint stands for, and what follows from it by the model: a sequential run up to there.
 type prefix struct {
 	dir     string
-	offsets [][]int // by vertex and split
+	work    *workload // of the job that took it
+	offsets [][]int   // by vertex and split
 	ended   map[job.TaskID]bool
 	counts  [][]int // by vertex and key: how many records of the key a keyed vertex has counted
 }
@@ -19,16 +20,19 @@ type prefix struct {
 // prefixOf reads the offsets of the sources out of a checkpoint.
 func (s *Sim) prefixOf(dir string, md *checkpoint.Metadata) (*prefix, error) {
 	w := s.work
-	p := &prefix{dir: dir, offsets: make([][]int, len(w.kinds)), ended: map[job.TaskID]bool{}, counts: make([][]int, len(w.kinds))}
+	p := &prefix{dir: dir, work: w, offsets: make([][]int, len(w.kinds)), ended: map[job.TaskID]bool{}, counts: make([][]int, len(w.kinds))}
 	for i := range w.kinds {
 		p.offsets[i] = make([]int, len(w.graph.Vertices[i].Splits))
+		if s.origin != nil {
+			copy(p.offsets[i], s.origin.prefix.offsets[i]) // whoever had ended there has no state any more
+		}
 		p.counts[i] = make([]int, w.keys)
 	}
 	for v, vs := range md.Vertices {
 		for _, sub := range vs.Subtasks {
 			p.ended[job.TaskID{Vertex: vs.Vertex, Subtask: sub.Subtask}] = sub.Ended
 			if sub.Ended && len(sub.Operators) == 0 { // finished: it stands for all that it was given
-				for split := sub.Subtask; split < len(p.offsets[v]); split += vs.Parallelism {
+				for _, split := range s.watch.splits[job.TaskID{Vertex: vs.Vertex, Subtask: sub.Subtask}] {
 					p.offsets[v][split] = w.splits[v][split]
 				}
 			}
@@ -153,7 +157,7 @@ func newVisible() *visibleOutput {
 // add makes a record visible that a checkpoint with this prefix has committed.
 func (o *visibleOutput) add(w *workload, r record, p *prefix) error {
 	if r.total {
-		return o.addTotal(w, r, p)
+		return o.addTotal(r, p)
 	}
 	id := recordID{r.source, r.split, r.index, r.path}
 	switch {
@@ -179,13 +183,13 @@ func (o *visibleOutput) add(w *workload, r record, p *prefix) error {
 	return nil
 }
 
-func (o *visibleOutput) addTotal(w *workload, r record, p *prefix) error {
+func (o *visibleOutput) addTotal(r record, p *prefix) error {
 	id := recordID{source: r.source, index: r.key, path: r.path}
 	_, twice := o.totals[id]
 	switch {
 	case twice:
 		return fmt.Errorf("total of key %d of vertex %d is there twice", r.key, r.source)
-	case !p.ended[w.owner(r.source, r.key)]:
+	case !p.ended[p.work.owner(r.source, r.key)]:
 		return fmt.Errorf("total of key %d of vertex %d is behind the checkpoint, in which the vertex had not ended", r.key, r.source)
 	case r.index != p.counts[r.source][r.key]:
 		return fmt.Errorf("total of key %d of vertex %d is %d, a sequential run has %d", r.key, r.source, r.index, p.counts[r.source][r.key])
@@ -221,7 +225,7 @@ func (o *visibleOutput) complete(w *workload, sink int, p *prefix) error {
 					return fmt.Errorf("key %d of vertex %d: %d counts up to %d are there, a sequential run has %d", key, k, got.n, got.highest, want)
 				}
 				_, got := o.totals[recordID{source: k, index: key, path: suffix}]
-				if want := want > 0 && p.ended[w.owner(k, key)]; got != want {
+				if want := want > 0 && p.ended[p.work.owner(k, key)]; got != want {
 					return fmt.Errorf("total of key %d of vertex %d: there %t, expected %t", key, k, got, want)
 				}
 			}

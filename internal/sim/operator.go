@@ -22,7 +22,7 @@ type operator interface {
 }
 
 func newOperator(t *simTask) operator {
-	switch t.s.work.kinds[t.vertex] {
+	switch t.load.kinds[t.vertex] {
 	case source:
 		return &sourceOp{stateless: stateless{t}}
 	case keyed:
@@ -60,6 +60,7 @@ type splitState struct{ split, position int }
 
 // open begins with the splits that a fresh start was given.
 func (o *sourceOp) open() error {
+	defer o.t.s.watch.reads(o)
 	for _, split := range o.t.fresh {
 		o.splits = append(o.splits, splitState{split: split})
 	}
@@ -88,22 +89,22 @@ func (o *sourceOp) capture(checkpoint.ID) part {
 }
 
 func (o *sourceOp) ended() bool {
-	return !slices.ContainsFunc(o.splits, func(s splitState) bool { return s.position < o.t.s.work.splits[o.t.vertex][s.split] })
+	return !slices.ContainsFunc(o.splits, func(s splitState) bool { return s.position < o.t.load.splits[o.t.vertex][s.split] })
 }
 
 // poll emits some records of some split.
 func (o *sourceOp) poll() {
 	s := o.t.s
-	o.next = s.now.Add(s.work.pace/2 + s.upTo(s.work.pace))
+	o.next = s.now.Add(o.t.load.pace/2 + s.upTo(o.t.load.pace))
 	at := s.rng.IntN(len(o.splits))
 	for range 1 + s.rng.IntN(4) {
 		sp := &o.splits[at]
-		if sp.position >= s.work.splits[o.t.vertex][sp.split] {
+		if sp.position >= o.t.load.splits[o.t.vertex][sp.split] {
 			at = (at + 1) % len(o.splits)
 			continue
 		}
 		o.t.emit(record{
-			source: o.t.vertex, split: sp.split, index: sp.position, key: s.work.keyOf(o.t.vertex, sp.split, sp.position), path: 1 << o.t.vertex,
+			source: o.t.vertex, split: sp.split, index: sp.position, key: o.t.load.keyOf(o.t.vertex, sp.split, sp.position), path: 1 << o.t.vertex,
 		})
 		sp.position++
 	}
@@ -157,7 +158,7 @@ func (o *keyedOp) capture(checkpoint.ID) part {
 
 func (o *keyedOp) keys() []int {
 	var out []int
-	for key := range o.t.s.work.keys {
+	for key := range o.t.load.keys {
 		if o.counts[key] > 0 {
 			out = append(out, key)
 		}
@@ -225,7 +226,7 @@ func (o *sinkOp) open() error {
 	var from checkpoint.ID
 	if o.t.restore != nil {
 		from = o.t.restore.Checkpoint
-		o.commitUpTo(math.MaxInt64, from)
+		o.commitUpTo(math.MaxInt64, from, o.t.restore.Dir)
 	}
 	o.t.s.outside.recover(o.t.attempt)
 	o.t.s.watch.committed(o.t.s, o.t.attempt, from)
@@ -262,16 +263,16 @@ func (o *sinkOp) capture(id checkpoint.ID) part {
 }
 
 func (o *sinkOp) complete(id checkpoint.ID) error {
-	o.commitUpTo(id, id)
+	o.commitUpTo(id, id, checkpoint.Dir(o.t.attempt.Job, id))
 	o.t.s.watch.committed(o.t.s, o.t.attempt, id)
 	return nil
 }
 
-// commitUpTo commits in ascending order what was prepared up to a checkpoint; because says which durable checkpoint allows it.
-func (o *sinkOp) commitUpTo(upTo, because checkpoint.ID) {
+// commitUpTo commits in ascending order what was prepared up to a checkpoint; because, in dir, is the durable checkpoint that allows it.
+func (o *sinkOp) commitUpTo(upTo, because checkpoint.ID, dir string) {
 	for len(o.pending) > 0 && o.pending[0].checkpoint <= upTo {
 		p := o.pending[0]
 		o.pending = o.pending[1:]
-		o.t.s.outside.commit(o.t.attempt, p.name, because)
+		o.t.s.outside.commit(o.t.attempt, p.name, because, dir)
 	}
 }

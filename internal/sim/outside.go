@@ -25,7 +25,7 @@ func newOutside(s *Sim) *outside { return &outside{s: s, transactions: map[strin
 func (o *outside) prepare(name string, tx *transaction) { o.transactions[name] = tx }
 
 // commit makes a transaction visible; committing twice is allowed, committing what is not there is lost output.
-func (o *outside) commit(by job.AttemptID, name string, because checkpoint.ID) {
+func (o *outside) commit(by job.AttemptID, name string, because checkpoint.ID, dir string) {
 	tx := o.transactions[name]
 	switch {
 	case tx == nil:
@@ -33,7 +33,7 @@ func (o *outside) commit(by job.AttemptID, name string, because checkpoint.ID) {
 	case !tx.committed:
 		tx.committed = true
 		o.s.note("      %s commits %s: %d records", by, name, len(tx.records))
-		o.s.watch.visible(o.s, by, tx.records, because)
+		o.s.watch.visible(o.s, by, tx.records, because, dir)
 	}
 }
 
@@ -41,7 +41,7 @@ func (o *outside) commit(by job.AttemptID, name string, because checkpoint.ID) {
 func (o *outside) recover(by job.AttemptID) {
 	for _, name := range slices.Sorted(maps.Keys(o.transactions)) {
 		tx := o.transactions[name]
-		if tx.owner.Task == by.Task && tx.owner.Attempt < by.Attempt && !tx.committed {
+		if tx.owner.Job == by.Job && tx.owner.Task == by.Task && tx.owner.Attempt < by.Attempt && !tx.committed {
 			delete(o.transactions, name)
 		}
 	}

@@ -20,7 +20,7 @@ type records struct {
 	ledger     ha.Ledger
 	held       []coordinator.InitLocation // of checkpoints whose ids are not reserved
 	recovering bool                       // the checkpoints are not known yet
-	older      []checkpoint.ID            // completed before the one that was restored, and kept until newer ones take their place
+	older      []string                   // directories of those completed before the one that was restored; newer ones take their place
 }
 
 // state is that of the job, as people see it.
@@ -59,9 +59,9 @@ func (m *master) record() {
 	}
 	m.retry("write a record", func(ctx context.Context) error {
 		if w.End != nil {
-			return r.store.SetEnd(ctx, simJob, *w.End)
+			return r.store.SetEnd(ctx, m.s.job, *w.End)
 		}
-		return r.store.SetProgress(ctx, simJob, w.Progress)
+		return r.store.SetProgress(ctx, m.s.job, w.Progress)
 	}, func() {
 		r.ledger.Written(w)
 		if w.End != nil {
@@ -95,24 +95,29 @@ func (m *master) cleanUp() {
 
 func (m *master) sweepJobDir(ctx context.Context) error {
 	s, end := m.s, m.records.ledger.End()
-	files, err := s.filesOf(ctx, checkpoint.JobDir(simJob))
+	files, err := s.filesOf(ctx, checkpoint.JobDir(s.job))
 	if err != nil {
 		return err
 	}
-	for _, id := range checkpoint.Leftovers(simJob, files, !end.DeleteAll) {
-		if err := storage.DiscardCheckpoint(ctx, s.store, checkpoint.Dir(simJob, id)); err != nil {
+	for _, id := range checkpoint.Leftovers(s.job, files, !end.DeleteAll) {
+		if err := storage.DiscardCheckpoint(ctx, s.store, checkpoint.Dir(s.job, id)); err != nil {
+			return err
+		}
+	}
+	if o := m.records.job; end.DeleteAll && o.Claimed {
+		if err := storage.DiscardCheckpoint(ctx, s.store, o.Restore); err != nil {
 			return err
 		}
 	}
 	clean := *end
 	clean.Clean = true
-	return m.records.store.SetEnd(ctx, simJob, clean)
+	return m.records.store.SetEnd(ctx, s.job, clean)
 }
 
-func (m *master) discardBeside(id checkpoint.ID) {
+func (m *master) discardBeside(dir string) {
 	m.storage("discard a checkpoint of an earlier job master", 0, func(ctx context.Context) coordinator.Event {
-		if err := storage.DiscardCheckpoint(ctx, m.s.store, checkpoint.Dir(simJob, id)); err != nil {
-			m.s.note("checkpoint %d stays: %v", id, err)
+		if err := storage.DiscardCheckpoint(ctx, m.s.store, dir); err != nil {
+			m.s.note("%s stays: %v", dir, err)
 		}
 		return nil
 	})

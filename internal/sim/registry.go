@@ -101,11 +101,11 @@ func (r *registry) touch(x *executor, incarnation int) bool {
 
 // request asks for slots; an executor of the execution before is preferred.
 func (r *registry) request(number, count int, prefer map[job.ExecutorID]bool) {
-	r.granted(simJob, r.pool.Request(slotpool.Request{Job: simJob, Name: "sim", Order: 1, Number: number, Count: count, Prefer: prefer}))
+	r.granted(r.m.s.job, r.pool.Request(slotpool.Request{Job: r.m.s.job, Name: "sim", Order: 1, Number: number, Count: count, Prefer: prefer}))
 }
 
 func (r *registry) release() {
-	r.pool.Release(simJob)
+	r.pool.Release(r.m.s.job)
 	r.serve()
 }
 

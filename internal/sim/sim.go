@@ -25,7 +25,8 @@ const (
 	maxSteps = 3_000_000
 )
 
-const simJob = job.ID("job-1")
+// firstJob is the job that a run begins with.
+const firstJob = job.ID("job-1")
 
 // Sim is one run.
 type Sim struct {
@@ -40,7 +41,9 @@ type Sim struct {
 	calm    bool // the faults have ended
 	failed  *Violation
 
+	job       job.ID // that runs
 	work      *workload
+	origin    *origin          // that the job was started from; nil: none
 	store     *storagetest.Mem // checkpoints
 	records   *storagetest.Mem // of the job master
 	durable   durability
@@ -99,6 +102,7 @@ func newSim(cfg Config) *Sim {
 		store: storagetest.NewMem(), records: storagetest.NewMem(), links: map[linkKey]*link{}, faults: map[string]int{},
 	}
 	s.work = newWorkload(s.rng, cfg)
+	s.job = firstJob
 	s.durable = newDurability()
 	s.store.SetFaults(s.storageFault)
 	s.records.SetFaults(s.recordFault)
@@ -108,7 +112,7 @@ func newSim(cfg Config) *Sim {
 	for i := range 2 + s.rng.IntN(3) {
 		s.executors = append(s.executors, newExecutor(s, i))
 	}
-	for slots := 0; slots < s.work.graph.MaxVertexParallelism(); {
+	for slots := 0; slots < s.work.graph.MaxVertexParallelism() || cfg.Resume && slots < highestParallelism; {
 		for _, x := range s.executors {
 			x.slots++
 			slots++
@@ -124,6 +128,7 @@ func (s *Sim) begin() {
 	}
 	s.after(0, "job master starts", s.lead)
 	s.plant()
+	s.interrupt()
 	s.after(s.cfg.FaultsFor, "calm", s.heal)
 }
 

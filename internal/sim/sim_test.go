@@ -75,7 +75,7 @@ func TestSim_Seeds(t *testing.T) {
 	for _, kind := range []string{
 		"request lost", "answer lost", "request repeated", "request overtaken", "storage fails before", "storage fails after", "storage stalls", "metadata stalls", "persist fails",
 		"executor crash", "partition", "task error", "task hang", "link break", "machine crash", "user request", "task finishes before others end",
-		"job master crash", "job master's machine crash", "job master dies in a storage operation", "checkpoint completed by recovery", "orphan swept",
+		"job master crash", "job master's machine crash", "job master dies in a storage operation", "checkpoint completed by recovery", "orphan swept", "resumed", "resumed at another parallelism",
 	} {
 		if sum.Faults[kind] == 0 {
 			t.Errorf("no seed has the fault %q: the simulation does not test it", kind)
@@ -128,7 +128,7 @@ func TestSim_Model_FindsWhatIsMissingAndWhatIsTooMuch(t *testing.T) {
 		kinds: []kind{source, keyed, sink}, splits: [][]int{{3}, nil, nil}, keys: 1,
 	}
 	w.findPaths()
-	p := &prefix{offsets: [][]int{{2}, {}, {}}, ended: map[job.TaskID]bool{}, counts: [][]int{{0}, {2}, {0}}}
+	p := &prefix{work: w, offsets: [][]int{{2}, {}, {}}, ended: map[job.TaskID]bool{}, counts: [][]int{{0}, {2}, {0}}}
 	rec := func(index int, count int32) record {
 		return record{source: 0, index: index, path: 0b111, counts: [4]int32{1: count}}
 	}

@@ -187,7 +187,7 @@ func (p *snapshot) removeFile() {
 }
 
 func (t *simTask) keyGroups() job.KeyGroupRange {
-	return job.KeyGroups(t.attempt.Task.Subtask, t.s.work.graph.Vertices[t.vertex].Parallelism, maxParallelism)
+	return job.KeyGroups(t.attempt.Task.Subtask, t.load.graph.Vertices[t.vertex].Parallelism, maxParallelism)
 }
 
 // read reads what a handle refers to and verifies it.

@@ -44,9 +44,12 @@ func (w *watcher) retained(m *master) []*checkpoint.Completed {
 		if l.end != nil && l.end.DeleteAll {
 			return out
 		}
-		for _, id := range m.records.older {
-			dir := checkpoint.Dir(simJob, id)
-			out = append(out, &checkpoint.Completed{Dir: dir, Metadata: &checkpoint.Metadata{ID: id}})
+		for _, dir := range m.records.older {
+			_, id, _ := checkpoint.ParseDir(dir)
+			if dir == m.records.job.Restore || !w.completed[id] {
+				continue // an earlier job master may have deleted it in its turn, or has never known that it was written
+			}
+			out = append(out, &checkpoint.Completed{Dir: dir})
 		}
 		return out
 	}
@@ -86,7 +89,7 @@ func (w *watcher) restores(s *Sim, from *checkpoint.Completed) {
 	}
 	for _, f := range s.list() {
 		dir, isMetadata := strings.CutSuffix(f, "/"+checkpoint.MetadataFile)
-		if _, n, ok := checkpoint.ParseDir(dir); isMetadata && ok && n > id {
+		if owner, n, ok := checkpoint.ParseDir(dir); isMetadata && ok && owner == s.job && n > id {
 			s.violate("I1", "tasks start from checkpoint %d, and the metadata of %d is there", id, n)
 		}
 	}
@@ -98,6 +101,18 @@ func (w *watcher) deployed(t *simTask) {
 		t.s.violate("attempts", "%s is deployed by job masters %d and %d", t.attempt, by, t.epoch)
 	}
 	w.leaders.deployed[t.attempt] = t.epoch
+}
+
+// reads notes which splits a source has: the restored ones, or in a fresh start those that it was given. One that had ended keeps what it had.
+func (w *watcher) reads(o *sourceOp) {
+	if o.t.attempt.Job != o.t.s.job || len(o.splits) == 0 {
+		return
+	}
+	var splits []int
+	for _, sp := range o.splits {
+		splits = append(splits, sp.split)
+	}
+	w.splits[o.t.attempt.Task] = splits
 }
 
 // ends: a job whose end is recorded never runs again, nor ends in another way.
@@ -117,7 +132,7 @@ func (w *watcher) ends(s *Sim, e ha.End) {
 
 // cleaned: the job is over, and what is left of it in the storage is what was to be kept.
 func (w *watcher) cleaned(s *Sim) {
-	w.over = true
 	s.checkRequests()
 	s.checkLeft()
+	w.over = !s.resume()
 }

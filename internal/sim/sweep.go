@@ -64,7 +64,7 @@ func (m *master) sweep() {
 }
 
 func (m *master) liveCheckpoints() map[job.ID]checkpoint.ID {
-	return map[job.ID]checkpoint.ID{simJob: coordinator.LowestPending(m.coord.History())}
+	return map[job.ID]checkpoint.ID{m.s.job: coordinator.LowestPending(m.coord.History())}
 }
 
 // checkLeft is I4: when a job is over and a sweep has been there, every file is referred to, and nothing is there that was to be deleted.
@@ -80,7 +80,8 @@ func (s *Sim) checkLeft() {
 			dir, name := path.Split(item.Path)
 			dir = strings.TrimSuffix(dir, "/")
 			md := facts.Metadata[dir]
-			_, _, own := checkpoint.ParseDir(dir)
+			owner, _, own := checkpoint.ParseDir(dir)
+			own = own && owner == s.job || s.origin != nil && s.origin.claimed && dir == s.origin.dir
 			switch {
 			case own && md != nil && s.watch.leaders.end.DeleteAll:
 				s.violate("I4", "the job is over, its checkpoints were to be deleted, and %s is there", item.Path)

@@ -20,6 +20,7 @@ const credits = 4
 // simTask is one execution attempt around the real task core. A turn is what package task does in a turn.
 type simTask struct {
 	s         *Sim
+	load      *workload
 	x         *executor
 	epoch     job.LeaderEpoch // of the job master that deployed it
 	attempt   job.AttemptID
@@ -47,24 +48,24 @@ type simTask struct {
 	watched   watchedTask
 }
 
-func newTask(x *executor, epoch job.LeaderEpoch, d gateway.TaskDeployment) *simTask {
+func newTask(x *executor, m *master, d gateway.TaskDeployment) *simTask {
 	s := x.s
 	t := &simTask{
-		s: s, x: x, epoch: epoch, attempt: d.Attempt, restore: d.Restore, fresh: d.Splits, state: job.TaskInitializing,
-		vertex: s.work.index(d.Attempt.Task.Vertex),
+		s: s, load: m.work, x: x, epoch: m.life.epoch, attempt: d.Attempt, restore: d.Restore, fresh: d.Splits, state: job.TaskInitializing,
+		vertex: m.work.index(d.Attempt.Task.Vertex),
 	}
 	s.watch.deployed(t)
-	for _, e := range s.work.graph.Inputs(d.Attempt.Task.Vertex) {
-		for _, from := range s.peers(e, e.From, d.Attempt) {
+	for _, e := range t.load.graph.Inputs(d.Attempt.Task.Vertex) {
+		for _, from := range t.load.peers(e, e.From, d.Attempt) {
 			l := s.link(e.ID, from, d.Attempt)
 			l.receiver = t
 			l.channel = len(t.inputs)
 			t.inputs = append(t.inputs, l)
 		}
 	}
-	for _, e := range s.work.graph.Outputs(d.Attempt.Task.Vertex) {
+	for _, e := range t.load.graph.Outputs(d.Attempt.Task.Vertex) {
 		o := &output{t: t, partitioning: e.Partitioning}
-		for _, to := range s.peers(e, e.To, d.Attempt) {
+		for _, to := range t.load.peers(e, e.To, d.Attempt) {
 			l := s.link(e.ID, d.Attempt, to)
 			l.sender = t
 			o.links = append(o.links, l)
@@ -83,11 +84,11 @@ func newTask(x *executor, epoch job.LeaderEpoch, d gateway.TaskDeployment) *simT
 }
 
 // peers are the attempts at the other end of an edge that a has channels with.
-func (s *Sim) peers(e job.Edge, vertex job.VertexID, a job.AttemptID) []job.AttemptID {
+func (w *workload) peers(e job.Edge, vertex job.VertexID, a job.AttemptID) []job.AttemptID {
 	var out []job.AttemptID
-	for i := range s.work.graph.Vertex(vertex).Parallelism {
+	for i := range w.graph.Vertex(vertex).Parallelism {
 		if e.Partitioning != job.Forward || i == a.Task.Subtask {
-			out = append(out, job.AttemptID{Job: simJob, Task: job.TaskID{Vertex: vertex, Subtask: i}, Attempt: a.Attempt})
+			out = append(out, job.AttemptID{Job: a.Job, Task: job.TaskID{Vertex: vertex, Subtask: i}, Attempt: a.Attempt})
 		}
 	}
 	return out

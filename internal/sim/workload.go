@@ -11,6 +11,9 @@ import (
 // maxParallelism is the number of key groups of simulated jobs.
 const maxParallelism = 16
 
+// highestParallelism of a vertex.
+const highestParallelism = 4
+
 // kind is what a vertex does.
 type kind int
 
@@ -50,7 +53,7 @@ func newWorkload(rng *rand.Rand, cfg Config) *workload {
 			w.kinds[i] = keyed
 		}
 		id := vertexID(i)
-		v := job.Vertex{ID: id, Name: string(id), Parallelism: 1 + rng.IntN(4), MaxParallelism: maxParallelism}
+		v := job.Vertex{ID: id, Name: string(id), Parallelism: 1 + rng.IntN(highestParallelism), MaxParallelism: maxParallelism}
 		v.Operators = []job.Operator{{ID: string(id), Kind: kindNames[w.kinds[i]], Stateful: w.kinds[i] != mapper}}
 		if w.kinds[i] == source {
 			v.Splits = make([][]byte, 1+rng.IntN(6))
