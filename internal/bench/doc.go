@@ -1,5 +1,6 @@
-// Command bench measures what a user of Weir waits for, on a cluster of real processes: recovery after kill -9, the time of a small checkpoint, and
-// records per CPU-second of a chain and of an exchange in one process and between two.
+// Command bench measures what a user of Weir waits for, on a cluster of real processes: the time of a small checkpoint and where it goes, whether
+// checkpoints every 100 ms all complete, recovery after kill -9, and records per CPU-second of a chain and of an exchange in one process and between
+// two.
 //
 // Owns: the benchmark jobs and the report.
 //

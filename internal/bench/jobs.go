@@ -2,6 +2,7 @@ package main
 
 import (
 	"github.com/weirstream/weir/connector/datagen"
+	"github.com/weirstream/weir/examples/flights"
 	"github.com/weirstream/weir/stream"
 )
 
@@ -23,7 +24,7 @@ func jobs() []stream.Definition {
 	return []stream.Definition{
 		stream.Define("chain", "source, map, filter, map, sink in one task", chain),
 		stream.Define("keyed", "source, sum per key behind an exchange, sink", keyed),
-		stream.Define("idle", "a source that waits, a sum per key, a sink", idle),
+		flights.Definition(),
 	}
 }
 
@@ -46,8 +47,6 @@ func keyed(j *stream.Job) error {
 	stream.To(sums, "out", discard[int64]{})
 	return nil
 }
-
-func idle(j *stream.Job) error { return keyed(j) }
 
 type prices struct{}
 

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"time"
 
 	"github.com/weirstream/weir/internal/cli"
 	"github.com/weirstream/weir/internal/harness"
@@ -48,6 +49,9 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	records := flags.Int("records", 20_000_000, "records per throughput run")
 	rounds := flags.Int("rounds", 3, "rounds of throughput runs")
 	kills := flags.Int("kills", 10, "executors killed to measure recovery")
+	checkpoints := flags.Int("checkpoints", 200, "idle checkpoints taken one after another")
+	sustained := flags.Duration("sustained", time.Minute, "how long checkpoints are taken every 100 ms, all of which must complete")
+	only := flags.String("only", "", "measure one thing only: checkpoints, sustained, recovery or throughput")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -58,8 +62,27 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	b := &bench{
 		bin:     harness.Binaries{JobMaster: []string{self, "jobmaster"}, TaskExecutor: []string{self, "taskexecutor"}},
 		out:     out,
-		records: *records, rounds: *rounds, kills: *kills,
+		records: *records, rounds: *rounds, kills: *kills, checkpoints: *checkpoints, sustained: *sustained,
 	}
 	fmt.Fprintf(out, "%s, %d processors, %s/%s\n", runtime.Version(), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH)
-	return errors.Join(b.checkpoints(ctx), b.recovery(ctx), b.throughput(ctx))
+	return b.run(ctx, *only)
+}
+
+// run measures what is asked for, all with an empty name.
+func (b *bench) run(ctx context.Context, only string) error {
+	var errs []error
+	found := false
+	for _, m := range []struct {
+		name    string
+		measure func(context.Context) error
+	}{{"checkpoints", b.idle}, {"sustained", b.every}, {"recovery", b.recovery}, {"throughput", b.throughput}} {
+		if only == "" || only == m.name {
+			found = true
+			errs = append(errs, m.measure(ctx))
+		}
+	}
+	if !found {
+		return fmt.Errorf("-only %s is not known: checkpoints, sustained, recovery or throughput", only)
+	}
+	return errors.Join(errs...)
 }

@@ -4,6 +4,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestMain lets the test binary be the processes that the benchmark starts, as the program itself is.
@@ -16,12 +17,32 @@ func TestMain(m *testing.M) {
 
 func TestBench_MeasuresEverything(t *testing.T) {
 	var out strings.Builder
-	if err := run(t.Context(), []string{"-records", "20000", "-rounds", "1", "-kills", "2"}, &out); err != nil {
+	if err := run(t.Context(), []string{"-records", "20000", "-rounds", "1", "-kills", "2", "-checkpoints", "5", "-sustained", "2s"}, &out); err != nil {
 		t.Fatalf("%v; it printed:\n%s", err, &out)
 	}
-	for _, want := range []string{"idle checkpoint", "kill -9", "in one task", "in one process", "between two processes"} {
+	wanted := append([]string{"one durable rename", "every 100ms for 2s", " 0 failed"}, phaseNames...)
+	for _, want := range append(wanted, "idle checkpoint", "kill -9", "in one task", "in one process", "between two processes") {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("nothing about %q in:\n%s", want, &out)
 		}
+	}
+}
+
+func TestBench_OnlyWhatIsKnown(t *testing.T) {
+	var out strings.Builder
+	if err := run(t.Context(), []string{"-only", "nothing"}, &out); err == nil || !strings.Contains(err.Error(), "-only nothing is not known: checkpoints, sustained") {
+		t.Errorf("error is %v", err)
+	}
+}
+
+func TestPercentile(t *testing.T) {
+	values := []time.Duration{5, 1, 4, 2, 3}
+	for percent, want := range map[int]time.Duration{0: 1, 50: 3, 99: 4, 100: 5} {
+		if got := percentile(values, percent); got != want {
+			t.Errorf("percentile %d is %d, want %d", percent, got, want)
+		}
+	}
+	if got := percentile(nil, 50); got != 0 {
+		t.Errorf("of nothing: %d", got)
 	}
 }

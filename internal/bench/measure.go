@@ -19,6 +19,8 @@ type bench struct {
 	bin                    harness.Binaries
 	out                    io.Writer
 	records, rounds, kills int
+	checkpoints            int
+	sustained              time.Duration
 }
 
 // with runs f on a cluster whose executors have the given slots.
@@ -49,31 +51,6 @@ func (b *bench) with(ctx context.Context, f func(c *harness.Cluster) error, slot
 		return err
 	}
 	return c.Audit(ctx, true)
-}
-
-// checkpoints measures checkpoints of a job that has little state and nothing to do.
-func (b *bench) checkpoints(ctx context.Context) error {
-	return b.with(ctx, func(c *harness.Cluster) error {
-		id, err := submit(ctx, c, "idle", 2, map[string]string{"records": "1000000", "rate": "100"}, job.CheckpointOptions{Interval: -1})
-		if err != nil {
-			return err
-		}
-		if err := awaitRunning(ctx, c, id, 0); err != nil {
-			return err
-		}
-		var took []time.Duration
-		for range 100 {
-			r, err := c.Jobs.TriggerCheckpoint(ctx, id, 0)
-			if err != nil {
-				return err
-			}
-			took = append(took, r.Duration)
-		}
-		slices.Sort(took)
-		fmt.Fprintf(b.out, "idle checkpoint, 4 tasks on 2 executors, trigger to complete: p50 %s, p99 %s (limit 50ms)\n", short(took[50]), short(took[98]))
-		_, err = c.Jobs.Cancel(ctx, id)
-		return err
-	}, 1, 1)
 }
 
 // recovery measures the time from kill -9 of an executor until all tasks run again, with spare slots elsewhere.

@@ -328,3 +328,23 @@ func BenchmarkCoordinator_TriggerToComplete(b *testing.B) {
 		})
 	}
 }
+
+// Start delays run from the trigger itself, although barriers carry its time in whole milliseconds.
+func TestStats_StartDelayRunsFromTheTrigger(t *testing.T) {
+	for _, c := range []struct{ measured, want time.Duration }{
+		{2 * time.Millisecond, 1300 * time.Microsecond},
+		{500 * time.Microsecond, 0}, // of another clock
+	} {
+		d := drive(t, nil)
+		d.now = epoch0.Add(700 * time.Microsecond)
+		d.ask(1).locate(1)
+		for _, task := range tasksOf(testGraph(), 1) {
+			d.step(Ack{Epoch: 1, Attempt: task.Attempt, ID: 1, Metrics: checkpoint.Metrics{StartDelay: c.measured}})
+		}
+		for _, row := range d.core.History()[0].Subtasks {
+			if row.Metrics.StartDelay != c.want {
+				t.Errorf("%s: start delay %s, want %s", row.Task, row.Metrics.StartDelay, c.want)
+			}
+		}
+	}
+}

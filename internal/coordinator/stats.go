@@ -181,8 +181,17 @@ func (s *record) ack(slot int, now time.Time, m checkpoint.Metrics) {
 	s.Acked++
 	s.Bytes += m.StateBytes
 	row := s.row(slot)
-	row.Acked, row.Latency, row.Metrics = true, now.Sub(s.Triggered), m
+	row.Acked, row.Latency, row.Metrics = true, now.Sub(s.Triggered), s.fromTrigger(m)
 }
+
+// fromTrigger makes the start delay run from the trigger: the task has measured it from the time in the barrier, which has whole milliseconds.
+func (t *Times) fromTrigger(m checkpoint.Metrics) checkpoint.Metrics {
+	m.StartDelay = max(m.StartDelay-t.Triggered.Sub(inBarrier(t.Triggered)), 0)
+	return m
+}
+
+// inBarrier is the time of a trigger as barriers and metadata carry it.
+func inBarrier(triggered time.Time) time.Time { return time.UnixMilli(triggered.UnixMilli()).UTC() }
 
 // finished takes a task out of those that are waited for.
 func (s *record) finished(slot int) {
@@ -200,7 +209,7 @@ func (h *history) late(id checkpoint.ID, slot int, now time.Time, m checkpoint.M
 	}
 	if s := h.list[i]; !s.Subtasks[slot].Acked && !s.Subtasks[slot].Late {
 		row := s.row(slot)
-		row.Late, row.Latency, row.Metrics = true, now.Sub(s.Triggered), m
+		row.Late, row.Latency, row.Metrics = true, now.Sub(s.Triggered), s.fromTrigger(m)
 	}
 }
 

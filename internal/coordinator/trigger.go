@@ -55,7 +55,7 @@ func (c *Core) trigger(r request) {
 		id:        c.nextID,
 		request:   r,
 		exec:      c.exec,
-		timestamp: time.UnixMilli(c.now.UnixMilli()).UTC(),
+		timestamp: inBarrier(c.now),
 		expires:   c.now.Add(c.cfg.Options.Timeout),
 		states:    make([]checkpoint.SubtaskState, n),
 		acked:     make([]bool, n),

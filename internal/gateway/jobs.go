@@ -176,7 +176,9 @@ type CheckpointStatus struct {
 	Kind         checkpoint.Kind
 	State        CheckpointState
 	Triggered    time.Time
-	Duration     time.Duration
+	Sent         time.Duration // from trigger until the barriers were sent; 0: not yet
+	Duration     time.Duration // from trigger to the end; 0: not yet
+	Notified     time.Duration // from trigger until the last task had confirmed the completion; 0: not yet, or nobody is told
 	StateBytes   int64
 	Path         string
 	Failure      string

@@ -121,7 +121,8 @@ var checkpointStates = map[coordinator.State]gateway.CheckpointState{
 
 func (l *jobLoop) describe(s coordinator.Stats, restored restoredFrom) gateway.CheckpointStatus {
 	out := gateway.CheckpointStatus{
-		ID: s.ID, Kind: s.Kind, State: checkpointStates[s.State], Triggered: s.Triggered, Duration: s.Duration, StateBytes: s.Bytes,
+		ID: s.ID, Kind: s.Kind, State: checkpointStates[s.State], Triggered: s.Triggered, StateBytes: s.Bytes,
+		Sent: s.Sent, Duration: s.Duration, Notified: s.Notified,
 		Path: l.location(s.Dir), Tasks: s.Tasks, Acknowledged: s.Acked, Restored: s.ID == checkpoint.ID(restored), Discarded: s.Discarded,
 	}
 	if s.Reason != checkpoint.None {

@@ -79,7 +79,9 @@ var arrows = map[string][]string{
 	// Tools around the product; nothing of it imports them.
 	"internal/harness":           {"internal/gateway", "internal/rpc", "internal/inspect/inspecttest"},
 	"internal/harness/reference": {},
-	"internal/bench":             {"internal/cli", "internal/harness", "internal/gateway", "internal/job", "connector/datagen", "stream"},
+	"internal/bench": {
+		"internal/cli", "internal/harness", "internal/gateway", "internal/job", "internal/checkpoint", "connector/datagen", "examples/flights", "stream",
+	},
 	"internal/chaos":             {},
 	"deploy/answer":              {"internal/harness/reference"},
 	"deploy/demo":                {"deploy/answer", "internal/harness", "internal/gateway", "internal/job", "internal/checkpoint"},

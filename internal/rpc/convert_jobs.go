@@ -116,6 +116,7 @@ func encodeCheckpointStatus(s gateway.CheckpointStatus) *pb.CheckpointSummary {
 		TriggeredMs: encodeTime(s.Triggered), DurationUs: encodeDuration(s.Duration, time.Microsecond), StateBytes: s.StateBytes,
 		Path: s.Path, Failure: encodeText(s.Failure), Tasks: encodeInt(s.Tasks), Acknowledged: encodeInt(s.Acknowledged),
 		Restored: s.Restored, Discarded: s.Discarded,
+		SentUs: encodeDuration(s.Sent, time.Microsecond), NotifiedUs: encodeDuration(s.Notified, time.Microsecond),
 	}
 }
 
@@ -126,6 +127,7 @@ func decodeCheckpointStatus(p *pb.CheckpointSummary) gateway.CheckpointStatus {
 		Triggered: decodeTime(p.GetTriggeredMs()), Duration: decodeDuration(p.GetDurationUs(), time.Microsecond), StateBytes: p.GetStateBytes(),
 		Path: p.GetPath(), Failure: p.GetFailure(), Tasks: int(p.GetTasks()), Acknowledged: int(p.GetAcknowledged()),
 		Restored: p.GetRestored(), Discarded: p.GetDiscarded(),
+		Sent: decodeDuration(p.GetSentUs(), time.Microsecond), Notified: decodeDuration(p.GetNotifiedUs(), time.Microsecond),
 	}
 }
 

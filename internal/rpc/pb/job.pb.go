@@ -2184,7 +2184,11 @@ type CheckpointSummary struct {
 	// Restored from: this checkpoint was the start of the running attempt.
 	Restored bool `protobuf:"varint,11,opt,name=restored,proto3" json:"restored,omitempty"`
 	// Subsumed: its files are gone or going.
-	Discarded     bool `protobuf:"varint,12,opt,name=discarded,proto3" json:"discarded,omitempty"`
+	Discarded bool `protobuf:"varint,12,opt,name=discarded,proto3" json:"discarded,omitempty"`
+	// From the trigger until the barriers were sent to the sources. Zero: not yet.
+	SentUs int64 `protobuf:"varint,13,opt,name=sent_us,json=sentUs,proto3" json:"sent_us,omitempty"`
+	// From the trigger until the last task had confirmed the completion. Zero: not yet, or nobody is told.
+	NotifiedUs    int64 `protobuf:"varint,14,opt,name=notified_us,json=notifiedUs,proto3" json:"notified_us,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2301,6 +2305,20 @@ func (x *CheckpointSummary) GetDiscarded() bool {
 		return x.Discarded
 	}
 	return false
+}
+
+func (x *CheckpointSummary) GetSentUs() int64 {
+	if x != nil {
+		return x.SentUs
+	}
+	return 0
+}
+
+func (x *CheckpointSummary) GetNotifiedUs() int64 {
+	if x != nil {
+		return x.NotifiedUs
+	}
+	return 0
 }
 
 type ListTaskExecutorsRequest struct {
@@ -2651,7 +2669,7 @@ const file_weir_v1_job_proto_rawDesc = "" +
 	"\facknowledged\x18\x03 \x01(\bR\facknowledged\x12\x15\n" +
 	"\x06ack_us\x18\x04 \x01(\x03R\x05ackUs\x124\n" +
 	"\ametrics\x18\x05 \x01(\v2\x1a.weir.v1.CheckpointMetricsR\ametrics\x12\x12\n" +
-	"\x04late\x18\x06 \x01(\bR\x04late\"\x9c\x03\n" +
+	"\x04late\x18\x06 \x01(\bR\x04late\"\xd6\x03\n" +
 	"\x11CheckpointSummary\x12#\n" +
 	"\rcheckpoint_id\x18\x01 \x01(\x03R\fcheckpointId\x12+\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x17.weir.v1.CheckpointKindR\x04kind\x12.\n" +
@@ -2667,7 +2685,10 @@ const file_weir_v1_job_proto_rawDesc = "" +
 	"\facknowledged\x18\n" +
 	" \x01(\x05R\facknowledged\x12\x1a\n" +
 	"\brestored\x18\v \x01(\bR\brestored\x12\x1c\n" +
-	"\tdiscarded\x18\f \x01(\bR\tdiscarded\"\x1a\n" +
+	"\tdiscarded\x18\f \x01(\bR\tdiscarded\x12\x17\n" +
+	"\asent_us\x18\r \x01(\x03R\x06sentUs\x12\x1f\n" +
+	"\vnotified_us\x18\x0e \x01(\x03R\n" +
+	"notifiedUs\"\x1a\n" +
 	"\x18ListTaskExecutorsRequest\"V\n" +
 	"\x19ListTaskExecutorsResponse\x129\n" +
 	"\texecutors\x18\x01 \x03(\v2\x1b.weir.v1.TaskExecutorStatusR\texecutors\"\x83\x02\n" +
