@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/weirstream/weir/internal/checkpoint"
 	"github.com/weirstream/weir/internal/gateway"
 	"github.com/weirstream/weir/internal/harness"
 	"github.com/weirstream/weir/internal/job"
@@ -96,11 +95,11 @@ func oneCheckpoint(ctx context.Context, c *harness.Cluster, id job.ID) (time.Dur
 	if err != nil {
 		return 0, nil, err
 	}
-	s, tasks, err := c.Jobs.Checkpoint(ctx, id, r.ID)
+	s, err := c.Jobs.Checkpoint(ctx, id, r.ID)
 	for err == nil && s.Notified == 0 {
 		select {
 		case <-time.After(time.Millisecond):
-			s, tasks, err = c.Jobs.Checkpoint(ctx, id, r.ID)
+			s, err = c.Jobs.Checkpoint(ctx, id, r.ID)
 		case <-ctx.Done():
 			err = ctx.Err()
 		}
@@ -108,7 +107,7 @@ func oneCheckpoint(ctx context.Context, c *harness.Cluster, id job.ID) (time.Dur
 	if err != nil {
 		return 0, nil, err
 	}
-	last := slices.MaxFunc(tasks, func(a, b gateway.SubtaskCheckpoint) int { return cmp.Compare(a.Latency, b.Latency) })
+	last := slices.MaxFunc(s.Subtasks, func(a, b gateway.SubtaskCheckpoint) int { return cmp.Compare(a.Latency, b.Latency) })
 	m := last.Metrics
 	took := []time.Duration{
 		s.Sent, m.StartDelay - s.Sent, m.Alignment, m.Sync, m.Async,
@@ -163,15 +162,16 @@ func (b *bench) every(ctx context.Context) error {
 			return ctx.Err()
 		}
 		elapsed := time.Since(start)
-		triggered, completed, failed, err := counts(ctx, c, id)
+		triggered, h, err := counts(ctx, c, id)
 		if err != nil {
 			return err
 		}
 		planned := int(elapsed / sustainedInterval)
-		fmt.Fprintf(b.out, "a checkpoint every %s for %s: %d planned, %d left out, %d triggered, %d completed, %d failed\n",
-			sustainedInterval, b.sustained, planned, max(planned-triggered, 0), triggered, completed, failed)
-		if failed > 0 || completed < triggered {
-			return fmt.Errorf("%d of %d checkpoints have failed, and %d have completed", failed, triggered, completed)
+		fmt.Fprintf(b.out, "a checkpoint every %s for %s: %d planned, %d left out, %d triggered, %d completed, %d failed; p50 %s, p99 %s\n",
+			sustainedInterval, b.sustained, planned, max(planned-triggered, 0), triggered, h.Completed, h.Failed,
+			short(h.Summary.Duration.P50), short(h.Summary.Duration.P99))
+		if h.Failed > 0 || h.Completed < triggered {
+			return fmt.Errorf("%d of %d checkpoints have failed, and %d have completed", h.Failed, triggered, h.Completed)
 		}
 		if triggered == 0 {
 			return errors.New("no checkpoint was triggered")
@@ -181,28 +181,25 @@ func (b *bench) every(ctx context.Context) error {
 	}, 1, 1)
 }
 
-// counts returns how many checkpoints have been triggered now, and waits until the last of them is over.
-func counts(ctx context.Context, c *harness.Cluster, id job.ID) (triggered, completed, failed int, err error) {
-	var newest checkpoint.ID
+// counts returns how many checkpoints have been triggered now, and what has become of them when the last of them is over.
+func counts(ctx context.Context, c *harness.Cluster, id job.ID) (triggered int, h gateway.CheckpointHistory, err error) {
 	for {
-		list, err := c.Jobs.Checkpoints(ctx, id)
-		if err != nil {
-			return 0, 0, 0, err
+		if h, err = c.Jobs.Checkpoints(ctx, id); err != nil {
+			return 0, h, err
 		}
-		if newest == 0 && len(list) > 0 {
-			newest = list[0].ID // ids are drawn in turn, from 1
+		if triggered == 0 && len(h.Checkpoints) > 0 {
+			triggered = int(h.Checkpoints[0].ID) // ids are drawn in turn, from 1
 		}
-		if !slices.ContainsFunc(list, func(s gateway.CheckpointStatus) bool { return s.ID <= newest && s.Duration == 0 }) {
-			break
+		pending := func(s gateway.CheckpointStatus) bool { return int(s.ID) <= triggered && s.Duration == 0 }
+		if !slices.ContainsFunc(h.Checkpoints, pending) {
+			return triggered, h, nil
 		}
 		select {
 		case <-time.After(time.Millisecond):
 		case <-ctx.Done():
-			return 0, 0, 0, ctx.Err()
+			return 0, h, ctx.Err()
 		}
 	}
-	s, err := c.Jobs.Get(ctx, id)
-	return int(newest), s.Completed, s.Failed, err
 }
 
 // percentile returns the value that so many per cent of the values do not exceed; 0 of none.

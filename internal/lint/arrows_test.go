@@ -80,7 +80,7 @@ var arrows = map[string][]string{
 	"internal/harness":           {"internal/gateway", "internal/rpc", "internal/inspect/inspecttest"},
 	"internal/harness/reference": {},
 	"internal/bench": {
-		"internal/cli", "internal/harness", "internal/gateway", "internal/job", "internal/checkpoint", "connector/datagen", "examples/flights", "stream",
+		"internal/cli", "internal/harness", "internal/gateway", "internal/job", "connector/datagen", "examples/flights", "stream",
 	},
 	"internal/chaos":             {},
 	"deploy/answer":              {"internal/harness/reference"},
