@@ -43,6 +43,7 @@ const (
 	BarrierCanceled    Reason = "BARRIER_CANCELED"
 	TooManyRequests    Reason = "TOO_MANY_REQUESTS"
 	AckTooLarge        Reason = "ACK_TOO_LARGE"
+	FailoverRegion     Reason = "FAILOVER_REGION"
 	SavepointDirNeeded Reason = "SAVEPOINT_DIR_NEEDED"
 	JobStopping        Reason = "JOB_STOPPING"
 )

@@ -70,7 +70,7 @@ func (c *Core) decline(ev Decline) {
 	if !known(reason) {
 		reason = checkpoint.Declined
 	}
-	c.abort(p, failure{reason: reason, message: ev.Attempt.String() + ": " + ev.Message, byTask: true})
+	c.abort(p, failure{reason: reason, message: ev.Attempt.String() + ": " + ev.Message, byTask: true, attempt: ev.Attempt})
 }
 
 // metadata is the record of a checkpoint that all tasks have acknowledged, in graph order.

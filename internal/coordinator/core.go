@@ -32,7 +32,7 @@ type Core struct {
 	now     time.Time // of the Step that runs
 	effects []Effect  // of the Step that runs
 
-	exec     *execution // nil: the tasks are not all running, so nothing may be triggered
+	exec     *execution // nil: no task runs; partial: some do not; nothing may be triggered then, see triggering
 	queue    queue
 	pending  []*pending // ascending by id, at most maxPending; FINALIZING ones included
 	nextID   checkpoint.ID
@@ -132,8 +132,10 @@ func (c *Core) tick() {
 	if c.exec == nil {
 		return
 	}
-	c.firePeriodic()
-	c.retryFinal()
+	if c.triggering() {
+		c.firePeriodic()
+		c.retryFinal()
+	}
 	c.repeatNotify()
 }
 
@@ -155,8 +157,10 @@ func (c *Core) Deadline() (time.Time, bool) {
 		earlier(d.retryAt)
 	}
 	if e := c.exec; e != nil {
-		earlier(e.timer)
-		earlier(e.final.retryAt)
+		if c.triggering() {
+			earlier(e.timer)
+			earlier(e.final.retryAt)
+		}
 		earlier(e.notify.retryAt)
 		earlier(e.resume.retryAt)
 	}

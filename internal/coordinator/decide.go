@@ -87,7 +87,7 @@ func (c *Core) choose() {
 
 // next takes the best request if it may start now. Only the best is looked at, so a lesser one never overtakes it.
 func (c *Core) next() (request, bool) {
-	if c.exec == nil || len(c.queue) == 0 || c.mustWait(c.queue[0]) {
+	if !c.triggering() || len(c.queue) == 0 || c.mustWait(c.queue[0]) {
 		return request{}, false
 	}
 	best := c.queue[0]
@@ -142,7 +142,7 @@ func (c *Core) triggerRequested(ev TriggerRequested) {
 		c.refuse(r, checkpoint.Shutdown, "the job has ended")
 	case r.kind == checkpoint.Savepoint && r.directory == "":
 		c.refuse(r, checkpoint.SavepointDirNeeded, "a savepoint needs a directory: name one in the request or configure a default")
-	case c.exec == nil:
+	case !c.triggering():
 		c.refuse(r, checkpoint.NotAllRunning, "not all tasks of the job are running; try again when the job is RUNNING")
 	case c.exec.final.done:
 		c.refuse(r, checkpoint.NotAllRunning, c.exec.final.why)
@@ -195,7 +195,7 @@ func (c *Core) finishing(why string) {
 
 // endOfDataReached asks for the final checkpoint. It waits behind a pending one, and nothing periodic comes any more.
 func (c *Core) endOfDataReached() {
-	if c.exec == nil {
+	if !c.triggering() {
 		c.stale++
 		return
 	}

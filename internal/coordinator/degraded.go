@@ -86,7 +86,7 @@ func (c *Core) Degraded() string {
 
 func (c *Core) alarmCause() string {
 	last := c.failures.alarm.lastAbort
-	if c.exec == nil {
+	if !c.triggering() {
 		return join("not all tasks are running", last)
 	}
 	for _, p := range c.pending {

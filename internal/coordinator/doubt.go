@@ -30,7 +30,7 @@ func (c *Core) doubt(p *pending) {
 	switch {
 	case c.closed:
 		c.closeDoubts()
-	case c.exec == nil:
+	case !c.triggering():
 		c.deleteDoubts()
 	}
 }

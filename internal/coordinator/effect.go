@@ -99,7 +99,10 @@ type Degraded struct{ Message string }
 type Recovered struct{ After time.Duration }
 
 // FailJob: more checkpoints have failed in a row than the job tolerates, or its tasks were drained for a savepoint that did not complete.
-type FailJob struct{ Failure job.Failure }
+type FailJob struct {
+	Failure job.Failure
+	Attempt job.AttemptID // of the task that is to blame for the last checkpoint; empty: none is
+}
 
 // CancelJob: the savepoint has completed with which the job was to be canceled.
 type CancelJob struct{}

@@ -16,7 +16,7 @@ type Event interface {
 // RequestID is chosen by the loop and comes back in the effect that answers the request.
 type RequestID int64
 
-// TasksRunning: the job is RUNNING with all its tasks RUNNING; triggering may start. Tasks are all tasks of the job.
+// TasksRunning: the job is RUNNING with all its tasks RUNNING or FINISHED; triggering may start. Tasks are all tasks of the job.
 type TasksRunning struct {
 	Tasks []Task
 	// Random is a number in [0,1): where in [min pause, interval] the first trigger falls.
@@ -28,11 +28,17 @@ type Task struct {
 	Attempt job.AttemptID
 	Source  bool // it has no inputs: barriers are injected here
 	Behind  bool // it has said that it works off a backlog
+	// Finished: it has, while those of another region were being restarted, or before the others ran.
+	Finished bool
 }
 
 // TasksStopped: the job left that state; nothing may be triggered and everything pending is aborted, but for what is FINALIZING: see
-// Core.Settled. No reason means Suspended.
-type TasksStopped struct{ Reason checkpoint.Reason }
+// Core.Settled. No reason means Suspended. With Attempts only these have stopped, all tasks of some failover regions, and the others run on: they
+// hear of aborted and completed checkpoints, and still do when TasksRunning says that those were started again.
+type TasksStopped struct {
+	Reason   checkpoint.Reason
+	Attempts []job.AttemptID
+}
 
 // Tick: time has passed; the loop sends it when the deadline that the core reported is reached.
 type Tick struct{}
@@ -48,7 +54,8 @@ type TriggerRequested struct {
 // EndOfDataReached: all tasks have reached their end of input; the final checkpoint may be triggered. TasksStopped forgets it.
 type EndOfDataReached struct{}
 
-// TaskFinished: a task has reached its end, has committed everything, and is gone; the others run on. It comes after TasksRunning.
+// TaskFinished: a task has reached its end, has committed everything, and is gone; the others run on. It comes after TasksRunning and before the
+// TasksStopped that has the task.
 type TaskFinished struct{ Attempt job.AttemptID }
 
 // BacklogChanged: a task has begun to work off a backlog, or has done so. Meanwhile Options.IntervalDuringBacklog is in force.

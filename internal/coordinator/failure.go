@@ -12,7 +12,8 @@ import (
 type failure struct {
 	reason  checkpoint.Reason
 	message string
-	byTask  bool // a task said so
+	byTask  bool          // a task said so
+	attempt job.AttemptID // that task's
 	// uncertain: its metadata may be durable all the same.
 	uncertain bool
 }
@@ -30,6 +31,7 @@ var reasons = map[checkpoint.Reason]bool{
 	checkpoint.NotAllRunning: false, checkpoint.Suspended: false, checkpoint.Shutdown: false,
 	checkpoint.Expired: true, checkpoint.Declined: true, checkpoint.AsyncException: true, checkpoint.IOException: true, checkpoint.FinalizeFailure: true, checkpoint.AckTooLarge: true,
 	checkpoint.TaskNotReady: false, checkpoint.TaskFailure: false, checkpoint.TriggerFailure: false, checkpoint.Subsumed: false, checkpoint.BarrierCanceled: false,
+	checkpoint.FailoverRegion:  false,
 	checkpoint.TooManyRequests: false, checkpoint.SavepointDirNeeded: false, checkpoint.JobStopping: false,
 }
 
@@ -67,7 +69,7 @@ func (c *Core) abort(p *pending, f failure) {
 	if p.request.origin == user {
 		c.emit(Reply{Request: p.request.id, ID: p.id, Duration: duration, Reason: f.reason, Message: f.message})
 	}
-	if running && p.final() && !c.exec.final.done {
+	if running && p.final() && !c.exec.final.done && c.triggering() {
 		c.exec.final.retryAt = c.now.Add(finalRetryDelay)
 	}
 	if running && p.request.stop == job.StopDrain && p.phase != locating {
@@ -104,7 +106,7 @@ func (c *Core) count(p *pending, f failure) {
 	}
 	message := fmt.Sprintf("checkpoint %d failed: %s: %s (%d in a row, %d tolerated)", p.id, f.reason, f.message, c.failures.inARow, tolerable)
 	c.failures.inARow = 0
-	c.emit(FailJob{Failure: job.Failure{Class: classOf(f.reason), Message: message}})
+	c.emit(FailJob{Failure: job.Failure{Class: classOf(f.reason), Message: message}, Attempt: f.attempt})
 }
 
 // classOf is the class of a failure that ends an execution: what a task itself refuses is the task's, the rest is the surroundings'.

@@ -18,10 +18,8 @@ func (c *Core) taskFinished(ev TaskFinished) {
 		return
 	}
 	e := c.exec
-	heads := c.plan.finish(e, slot)
-	c.completionKnown(slot)
 	c.setBacklog(slot, false)
-	e.resume.confirm(slot)
+	heads := c.takeOut(slot)
 	for _, p := range append([]*pending(nil), c.pending...) {
 		if p.exec != e || p.phase == finalizing {
 			continue

@@ -70,6 +70,8 @@ type execution struct {
 	trigger []job.AttemptID // trigger set: the heads; nil: to be made
 	running []job.AttemptID // wait and commit set: what has not finished; nil: to be made
 
+	partial bool // some tasks have stopped, and were taken out as if they had finished
+
 	timer  time.Time // next periodic trigger; zero: none
 	final  final
 	notify notifier // of completion
@@ -98,6 +100,13 @@ func (c *Core) newExecution(tasks []Task) *execution {
 		e.heads[slot] = t.Source
 		e.backlog.set(slot, t.Behind)
 		e.left[c.plan.vertexOf[slot]]++
+	}
+	for _, t := range tasks {
+		if t.Finished {
+			slot, _ := c.plan.slot(t.Attempt.Task)
+			c.plan.finish(e, slot)
+			e.backlog.set(slot, false)
+		}
 	}
 	return e
 }

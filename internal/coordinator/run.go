@@ -13,7 +13,7 @@ func (c *Core) tasksRunning(ev TasksRunning) {
 		c.stale++
 		return
 	}
-	if c.exec != nil {
+	if c.triggering() {
 		c.stop(checkpoint.Suspended, "the tasks were started anew")
 	}
 	exec := c.newExecution(ev.Tasks)
@@ -24,6 +24,9 @@ func (c *Core) tasksRunning(ev TasksRunning) {
 	for _, p := range c.pending { // FINALIZING ones only, see the rule about Settled in the package comment
 		p.outdated = true
 		c.stale++
+	}
+	if c.exec != nil {
+		c.carryOver(exec)
 	}
 	c.exec = exec
 	if c.store.stop != nil {
@@ -46,6 +49,10 @@ func (c *Core) tasksStopped(ev TasksStopped) {
 	reason := ev.Reason
 	if reason == checkpoint.None {
 		reason = checkpoint.Suspended
+	}
+	if len(ev.Attempts) > 0 {
+		c.stopPart(reason, ev.Attempts)
+		return
 	}
 	c.stop(reason, "the tasks of the job stopped running")
 }

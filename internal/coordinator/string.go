@@ -172,7 +172,11 @@ func (e Recovered) String() string {
 
 // String is one line.
 func (e FailJob) String() string {
-	return fmt.Sprintf("FailJob class=%s message=%s", e.Failure.Class, quote(e.Failure.String()))
+	s := "FailJob class=" + e.Failure.Class.String()
+	if e.Attempt != (job.AttemptID{}) {
+		s += " attempt=" + e.Attempt.String()
+	}
+	return s + " message=" + quote(e.Failure.String())
 }
 
 // String is one line.

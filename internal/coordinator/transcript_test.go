@@ -2,6 +2,7 @@ package coordinator_test
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -49,6 +50,14 @@ func testGraph() *job.Graph {
 	}
 }
 
+// pipelines is a graph of two failover regions: src[0] -> map[0] and src[1] -> map[1].
+func pipelines() *job.Graph {
+	g := testGraph()
+	g.Vertices[0].Parallelism = 2
+	g.Edges[0].Partitioning = job.Forward
+	return g
+}
+
 func tasksOf(g *job.Graph, attempt int) []Task {
 	var out []Task
 	for _, t := range g.Tasks() {
@@ -60,6 +69,7 @@ func tasksOf(g *job.Graph, attempt int) []Task {
 // script is the state of one transcript.
 type script struct {
 	core    *Core
+	graph   *job.Graph
 	start   time.Time
 	now     time.Time
 	request RequestID
@@ -100,8 +110,11 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 func (s *script) create(t *testing.T, d *datadriven.TestData) {
 	s.start = time.UnixMilli(1_700_000_000_000)
 	s.now, s.request = s.start, 0
+	if s.graph = testGraph(); value(d, "graph", "") == "pipelines" {
+		s.graph = pipelines()
+	}
 	cfg := Config{
-		Job: testJob, Graph: testGraph(), Epoch: 1,
+		Job: testJob, Graph: s.graph, Epoch: 1,
 		FirstID: checkpoint.ID(number(t, d, "first", 1)),
 		History: number(t, d, "history", 0),
 		Options: job.CheckpointOptions{
@@ -141,13 +154,20 @@ func (s *script) events(t *testing.T, d *datadriven.TestData) []Event {
 		if err != nil {
 			d.Fatalf(t, "%v", err)
 		}
-		tasks := tasksOf(testGraph(), number(t, d, "attempt", 1))
+		tasks := tasksOf(s.graph, number(t, d, "attempt", 1))
+		restarted := attemptList(t, d, "restarted")
 		for i := range tasks {
+			for _, a := range restarted { // with another number than the others
+				if a.Task == tasks[i].Attempt.Task {
+					tasks[i].Attempt = a
+				}
+			}
 			tasks[i].Behind = tasks[i].Attempt.String() == value(d, "behind", "")
+			tasks[i].Finished = slices.Contains(attemptList(t, d, "finished"), tasks[i].Attempt)
 		}
 		return []Event{TasksRunning{Tasks: tasks, Random: random}}
 	case "stop":
-		return []Event{TasksStopped{Reason: checkpoint.Reason(word(d, 0))}}
+		return []Event{TasksStopped{Reason: checkpoint.Reason(word(d, 0)), Attempts: attemptList(t, d, "attempts")}}
 	case "tick":
 		s.advance(t, d)
 		return []Event{Tick{}}
@@ -174,13 +194,13 @@ func (s *script) events(t *testing.T, d *datadriven.TestData) []Event {
 		return []Event{answer(t, d)}
 	case "ack-all":
 		var out []Event
-		for _, task := range tasksOf(testGraph(), number(t, d, "attempt", 1)) {
+		for _, task := range tasksOf(s.graph, number(t, d, "attempt", 1)) {
 			out = append(out, s.ack(t, d, task.Attempt, id(t, d, 0)))
 		}
 		return out
 	case "confirm-all":
 		var out []Event
-		for _, task := range tasksOf(testGraph(), number(t, d, "attempt", 1)) {
+		for _, task := range tasksOf(s.graph, number(t, d, "attempt", 1)) {
 			out = append(out, NotifyConfirmed{Attempt: task.Attempt, ID: id(t, d, 0)})
 		}
 		return out
@@ -402,6 +422,16 @@ func id(t *testing.T, d *datadriven.TestData, i int) checkpoint.ID {
 }
 
 // attempt parses "map[0]#1".
+// attemptList reads "name=(map[0]#2,map[1]#2)".
+func attemptList(t *testing.T, d *datadriven.TestData, name string) (out []job.AttemptID) {
+	if a, ok := d.Arg(name); ok {
+		for _, v := range a.Vals {
+			out = append(out, attempt(t, d, v))
+		}
+	}
+	return out
+}
+
 func attempt(t *testing.T, d *datadriven.TestData, s string) job.AttemptID {
 	vertex, rest, _ := strings.Cut(s, "[")
 	var subtask, n int

@@ -34,7 +34,7 @@ type DeployTasks struct {
 	Job        job.ID
 	Graph      *job.Graph
 	Options    job.Options
-	Placements []job.Placement // of every task of the job, those of other executors included
+	Placements []job.Placement // of every task that one of these is connected to, those of other executors included
 	Tasks      []TaskDeployment
 }
 

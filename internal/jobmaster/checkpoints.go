@@ -54,7 +54,7 @@ func (l *jobLoop) coordinate(ctx context.Context, e coordinator.Effect) {
 		l.note(e)
 	case coordinator.FailJob:
 		l.note(e)
-		l.feed(scheduler.JobFailed{Failure: e.Failure})
+		l.feed(scheduler.JobFailed{Failure: e.Failure, Attempt: e.Attempt})
 	case coordinator.CancelJob:
 		l.feed(scheduler.CancelRequested{})
 	default:
@@ -76,7 +76,7 @@ func (l *jobLoop) beside(ctx context.Context, f func(ctx context.Context) messag
 		defer func() { <-l.calling.tokens }()
 		ctx, cancel := context.WithTimeout(ctx, storageTimeout)
 		defer cancel()
-		l.inbox.post(f(ctx))
+		l.inbox.Post(f(ctx))
 	})
 }
 
@@ -152,10 +152,10 @@ func (l *jobLoop) sendTrigger(e coordinator.SendTrigger) {
 			defer cancel()
 			unknown, err := x.TriggerCheckpoint(ctx, r)
 			if err != nil {
-				l.inbox.post(fed{failed(attempts[0], err.Error())})
+				l.inbox.Post(fed{failed(attempts[0], err.Error())})
 			}
 			for _, a := range unknown {
-				l.inbox.post(fed{failed(a, "it does not run this attempt")})
+				l.inbox.Post(fed{failed(a, "it does not run this attempt")})
 			}
 		})
 		if !sent {
@@ -185,7 +185,7 @@ func (l *jobLoop) notifyComplete(e coordinator.SendNotifyComplete) {
 			}
 			for _, a := range attempts {
 				if !slices.Contains(unknown, a) {
-					l.inbox.post(fed{coordinator.NotifyConfirmed{Attempt: a, ID: e.ID}})
+					l.inbox.Post(fed{coordinator.NotifyConfirmed{Attempt: a, ID: e.ID}})
 				}
 			}
 		})
@@ -204,7 +204,7 @@ func (l *jobLoop) notifyAborted(e coordinator.SendNotifyAborted) {
 				return
 			}
 			for _, a := range attempts { // one that it does not run has ended, and needs no news
-				l.inbox.post(fed{coordinator.AbortConfirmed{Attempt: a, ID: e.ID}})
+				l.inbox.Post(fed{coordinator.AbortConfirmed{Attempt: a, ID: e.ID}})
 			}
 		})
 	})

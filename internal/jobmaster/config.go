@@ -16,8 +16,6 @@ import (
 const (
 	// maxHistory is how many jobs that have ended are remembered.
 	maxHistory = 100
-	// inboxCapacity is how many messages of callers may wait for a job's loop; further callers wait.
-	inboxCapacity = 1024
 	// senderCapacity is how many calls of one job may wait for one executor. What does not fit fails at once.
 	senderCapacity = 256
 	// timelineLength is how many lines of a job's timeline are remembered.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/weirstream/weir/internal/checkpoint"
 	"github.com/weirstream/weir/internal/gateway"
+	"github.com/weirstream/weir/internal/inbox"
 	"github.com/weirstream/weir/internal/job"
 	"github.com/weirstream/weir/internal/slotpool"
 )
@@ -100,11 +101,11 @@ func (m *JobMaster) Heartbeat(ctx context.Context, h gateway.Heartbeat) (gateway
 // report gives the reports to the job's loop. Attempts of a job that is not there or has ended are unknown.
 func (m *JobMaster) report(ctx context.Context, id job.ID, r taskReports) (reportAnswer, error) {
 	if l := m.loop(id); l != nil {
-		got, err := ask(ctx, l.inbox, func(answer chan<- reportAnswer) message {
+		got, err := inbox.Ask(ctx, l.inbox, func(answer chan<- reportAnswer) message {
 			r.answer = answer
 			return r
 		})
-		if !errors.Is(err, errLoopEnded) {
+		if !errors.Is(err, inbox.ErrEnded) {
 			return got, err
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/weirstream/weir/internal/coordinator"
 	"github.com/weirstream/weir/internal/gateway"
 	"github.com/weirstream/weir/internal/ha"
+	"github.com/weirstream/weir/internal/inbox"
 	"github.com/weirstream/weir/internal/job"
 	"github.com/weirstream/weir/internal/scheduler"
 	"github.com/weirstream/weir/internal/slotpool"
@@ -36,7 +37,7 @@ type jobLoop struct {
 	cfg      *Config
 	registry *slotpool.Registry
 	log      *zap.Logger
-	inbox    *inbox
+	inbox    *inbox.Inbox[message]
 	board    *board
 	work     sync.WaitGroup // everything that the loop has started
 
@@ -55,10 +56,9 @@ type jobLoop struct {
 type execution struct {
 	request   int                                  // number of the latest request for slots
 	sessions  map[job.ExecutorID]*slotpool.Session // of the slots that were granted
-	senders   map[job.ExecutorID]*sender
-	used      map[job.ExecutorID]bool // executors of the latest deployment, preferred by the next
-	deploying []job.Placement         // waits until the coordinator has settled
-	placed    map[job.AttemptID]job.ExecutorID
+	senders   map[job.ExecutorID]*sender           // to where attempts were placed
+	deploying []job.Placement                      // waits until the coordinator has settled
+	placed    map[job.AttemptID]job.ExecutorID     // present attempts
 	counts    map[job.AttemptID]recordCounts
 	restored  checkpoint.ID          // what it started from
 	failing   map[job.AttemptID]bool // reported as FAILED by one heartbeat
@@ -95,7 +95,7 @@ type callers struct {
 func newJobLoop(cfg *Config, r *slotpool.Registry, s spec) *jobLoop {
 	l := &jobLoop{
 		spec: s, cfg: cfg, registry: r, log: cfg.Log.With(zap.String("job", string(s.id))),
-		inbox: newInbox(), board: newBoard(),
+		inbox: inbox.New[message](), board: newBoard(),
 	}
 	l.recall()
 	l.sched = scheduler.New(scheduler.Config{
@@ -103,6 +103,10 @@ func newJobLoop(cfg *Config, r *slotpool.Registry, s spec) *jobLoop {
 	})
 	l.coord = l.newCoordinator(s.restored)
 	l.calling.tokens = make(chan struct{}, maxStorageCalls)
+	l.running = execution{
+		sessions: map[job.ExecutorID]*slotpool.Session{}, senders: map[job.ExecutorID]*sender{}, placed: map[job.AttemptID]job.ExecutorID{},
+		counts: map[job.AttemptID]recordCounts{}, behind: map[job.AttemptID]bool{}, failing: map[job.AttemptID]bool{},
+	}
 	l.calls.acks = map[coordinator.RequestID]chan<- checkpoint.Verdict{}
 	l.calls.trigger = map[coordinator.RequestID]chan<- coordinator.Reply{}
 	l.publish()
@@ -111,10 +115,10 @@ func newJobLoop(cfg *Config, r *slotpool.Registry, s spec) *jobLoop {
 
 // run drives the job until it has ended and all its deletions are done, or until ctx ends. It returns when all that it started is gone.
 func (l *jobLoop) run(ctx context.Context) {
-	l.registry.Attach(l.id, l.inbox)
+	l.registry.Attach(l.id, holder{l.inbox})
 	l.begin(ctx)
 	l.settle(ctx)
-	close(l.inbox.begun)
+	l.inbox.Begin()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -131,8 +135,8 @@ func (l *jobLoop) run(ctx context.Context) {
 			stop = nil // its deletions come to an end by themselves
 		}
 		select {
-		case <-l.inbox.signal:
-			for _, m := range l.inbox.take() {
+		case <-l.inbox.Signal():
+			for _, m := range l.inbox.Take() {
 				m.apply(l)
 				l.settle(ctx)
 			}
@@ -174,7 +178,7 @@ func (l *jobLoop) finish(ctx context.Context) {
 	l.work.Wait()
 	l.publish()
 	l.board.end()
-	close(l.inbox.ended)
+	l.inbox.End()
 	if ctx.Err() != nil && !l.sched.State().Terminal() {
 		l.log.Info("job suspended", zap.String("reason", "the job master is shutting down"))
 	}
@@ -187,7 +191,9 @@ func (l *jobLoop) feed(ev fmt.Stringer) { l.queue = append(l.queue, ev) }
 func (l *jobLoop) settle(ctx context.Context) {
 	for {
 		l.record(ctx)
-		l.deploy()
+		if len(l.queue) == 0 {
+			l.deploy()
+		}
 		if len(l.queue) == 0 {
 			return
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/weirstream/weir/internal/checkpoint"
 	"github.com/weirstream/weir/internal/coordinator"
 	"github.com/weirstream/weir/internal/gateway"
+	"github.com/weirstream/weir/internal/inbox"
 	"github.com/weirstream/weir/internal/job"
 	"github.com/weirstream/weir/internal/slotpool"
 )
@@ -81,7 +82,7 @@ func (m *JobMaster) start(ctx context.Context, l *jobLoop) error {
 	m.forget(ctx, m.add(l))
 	select {
 	case m.starts <- l:
-		<-l.inbox.begun
+		<-l.inbox.Begun()
 		return nil
 	case <-m.stopped:
 		m.remove(l.id)
@@ -114,7 +115,7 @@ func (m *JobMaster) add(l *jobLoop) (forgotten []job.ID) {
 
 func (l *jobLoop) hasEnded() bool {
 	select {
-	case <-l.inbox.ended:
+	case <-l.inbox.Ended():
 		return true
 	default:
 		return false
@@ -184,11 +185,11 @@ func (m *JobMaster) DeclineCheckpoint(ctx context.Context, r gateway.Decline) er
 }
 
 func (m *JobMaster) known(ctx context.Context, l *jobLoop, a job.AttemptID, message func(chan<- bool) message) error {
-	known, err := ask(ctx, l.inbox, message)
+	known, err := inbox.Ask(ctx, l.inbox, message)
 	switch {
-	case errors.Is(err, errLoopEnded) && !l.board.read().status.State.Terminal():
+	case errors.Is(err, inbox.ErrEnded) && !l.board.read().status.State.Terminal():
 		return gateway.ShuttingDown()
-	case errors.Is(err, errLoopEnded):
+	case errors.Is(err, inbox.ErrEnded):
 		return gateway.UnknownAttempt(a)
 	case err != nil:
 		return err
@@ -207,8 +208,8 @@ func (m *JobMaster) AcknowledgeCheckpoint(ctx context.Context, r gateway.Ack) (c
 	if l == nil {
 		return checkpoint.Unknown, nil
 	}
-	v, err := ask(ctx, l.inbox, func(answer chan<- checkpoint.Verdict) message { return acknowledgement{r, answer} })
-	if errors.Is(err, errLoopEnded) {
+	v, err := inbox.Ask(ctx, l.inbox, func(answer chan<- checkpoint.Verdict) message { return acknowledgement{r, answer} })
+	if errors.Is(err, inbox.ErrEnded) {
 		view := l.board.read()
 		if !view.status.State.Terminal() {
 			return 0, gateway.ShuttingDown()

@@ -10,6 +10,7 @@ import (
 	"github.com/weirstream/weir/internal/checkpoint"
 	"github.com/weirstream/weir/internal/coordinator"
 	"github.com/weirstream/weir/internal/gateway"
+	"github.com/weirstream/weir/internal/inbox"
 	"github.com/weirstream/weir/internal/job"
 )
 
@@ -66,7 +67,7 @@ func (m *JobMaster) Cancel(ctx context.Context, id job.ID) (job.State, error) {
 	if l == nil {
 		return 0, gateway.JobNotFound(id)
 	}
-	if err := l.inbox.offer(ctx, cancelRequest{}); err != nil && !errors.Is(err, errLoopEnded) {
+	if err := l.inbox.Offer(ctx, cancelRequest{}); err != nil && !errors.Is(err, inbox.ErrEnded) {
 		return 0, err
 	}
 	var state job.State
@@ -113,12 +114,12 @@ func (m *JobMaster) trigger(ctx context.Context, id job.ID, epoch job.LeaderEpoc
 	if l == nil {
 		return gateway.CheckpointResult{}, gateway.JobNotFound(id)
 	}
-	got, err := ask(ctx, l.inbox, func(answer chan<- coordinator.Reply) message {
+	got, err := inbox.Ask(ctx, l.inbox, func(answer chan<- coordinator.Reply) message {
 		r.answer = answer
 		return r
 	})
 	switch {
-	case errors.Is(err, errLoopEnded):
+	case errors.Is(err, inbox.ErrEnded):
 		state := l.board.read().status.State
 		if !state.Terminal() {
 			return gateway.CheckpointResult{}, gateway.ShuttingDown()

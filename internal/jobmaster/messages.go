@@ -6,10 +6,23 @@ import (
 	"github.com/weirstream/weir/internal/checkpoint"
 	"github.com/weirstream/weir/internal/coordinator"
 	"github.com/weirstream/weir/internal/gateway"
+	"github.com/weirstream/weir/internal/inbox"
 	"github.com/weirstream/weir/internal/job"
 	"github.com/weirstream/weir/internal/scheduler"
 	"github.com/weirstream/weir/internal/slotpool"
 )
+
+// message is what a loop takes out of its inbox. apply runs on the loop; it feeds events to the cores and must not wait.
+type message interface{ apply(l *jobLoop) }
+
+// holder gives a loop the news of the slot pool.
+type holder struct{ inbox *inbox.Inbox[message] }
+
+// ExecutorLost implements slotpool.Holder.
+func (h holder) ExecutorLost(s *slotpool.Session, text string) { h.inbox.Post(executorLost{s, text}) }
+
+// Granted implements slotpool.Holder.
+func (h holder) Granted(a slotpool.Allocation) { h.inbox.Post(granted{a}) }
 
 // fed is a result that is an event already.
 type fed struct{ event interface{ String() string } }
@@ -39,6 +52,10 @@ type executorLost struct {
 
 func (m executorLost) apply(l *jobLoop) {
 	ev := scheduler.ExecutorLost{Executor: m.session.Registration.Executor, Message: m.message}
+	if l.running.sessions[ev.Executor] != m.session {
+		return // the job has nothing there, or knows already
+	}
+	delete(l.running.sessions, ev.Executor)
 	if l.running.senders[ev.Executor] != nil {
 		l.note(ev)
 	}

@@ -59,10 +59,10 @@ func (m *JobMaster) recall(r ha.Record) *jobLoop {
 		v.status.Detail = "stopped with savepoint " + v.status.StoppedWith
 	}
 	l.board.publish(v)
-	close(l.inbox.begun)
+	l.inbox.Begin()
 	if r.End.Clean {
 		l.board.end()
-		close(l.inbox.ended)
+		l.inbox.End()
 	}
 	return l
 }
@@ -98,7 +98,7 @@ func (l *jobLoop) begin(ctx context.Context) {
 		var got found
 		done := l.retry(ctx, "recover the job", func(ctx context.Context) (err error) {
 			got, err = l.readCheckpoints(ctx)
-			l.inbox.post(recovered{got, err})
+			l.inbox.Post(recovered{got, err})
 			return err
 		})
 		if !done {
@@ -117,7 +117,7 @@ func (l *jobLoop) begin(ctx context.Context) {
 func (l *jobLoop) cleanUpAfter(ctx context.Context) {
 	l.retry(ctx, "clean up after the job", l.sweepJobDir)
 	l.board.end()
-	close(l.inbox.ended)
+	l.inbox.End()
 }
 
 // found is what a job goes on from.

@@ -24,12 +24,13 @@ func (l *jobLoop) schedule(ctx context.Context, e scheduler.Effect) {
 	case scheduler.RequestSlots:
 		l.running.request++
 		l.granted(l.registry.Request(slotpool.Request{
-			Job: l.id, Name: l.name, Order: l.order, Number: l.running.request, Count: e.Count, Prefer: maps.Clone(l.running.used),
+			Job: l.id, Name: l.name, Order: l.order, Number: l.running.request, Count: e.Count, Keep: countOf(e.Keep), Prefer: countOf(e.Prefer),
 		}))
 	case scheduler.ReleaseSlots:
 		l.running.request++
 		l.running.deploying = nil
 		l.stopSenders()
+		clear(l.running.sessions)
 		l.registry.Release(l.id)
 	case scheduler.Deploy:
 		l.prepare(ctx, e.Placements)
@@ -44,31 +45,49 @@ func (l *jobLoop) schedule(ctx context.Context, e scheduler.Effect) {
 	case scheduler.TasksRunning:
 		l.note(e)
 		l.running.all = true
-		l.feed(coordinator.TasksRunning{Tasks: l.coordinated(e.Placements), Random: l.cfg.Random()})
+		l.feed(coordinator.TasksRunning{Tasks: l.coordinated(e), Random: l.cfg.Random()})
 	case scheduler.TasksStopped:
-		reason := checkpoint.Suspended
-		if e.Failure.Class == job.FailureTask {
-			reason = checkpoint.TaskFailure
-		}
 		l.running.all = false
-		l.feed(coordinator.TasksStopped{Reason: reason})
+		l.feed(coordinator.TasksStopped{Reason: stopReason(e), Attempts: e.Attempts})
 	case scheduler.TaskFinished:
 		l.log.Info(e.String())
 		l.feed(coordinator.TaskFinished{Attempt: e.Attempt})
 	case scheduler.EndOfDataReached:
 		l.note(e)
 		l.feed(coordinator.EndOfDataReached{})
-	case scheduler.Waiting:
+	case scheduler.Waiting, scheduler.RegionsRestart:
 		l.note(e)
 	default:
 		panic(fmt.Sprintf("jobmaster: unknown effect %T", e))
 	}
 }
 
-func (l *jobLoop) coordinated(placements []job.Placement) []coordinator.Task {
-	out := make([]coordinator.Task, len(placements))
-	for i, p := range placements {
-		out[i] = coordinator.Task{Attempt: p.Attempt, Source: l.graph.IsSource(p.Attempt.Task.Vertex), Behind: l.running.behind[p.Attempt]}
+// stopReason is why checkpoints are aborted when tasks stop.
+func stopReason(e scheduler.TasksStopped) checkpoint.Reason {
+	switch {
+	case e.Attempts != nil:
+		return checkpoint.FailoverRegion
+	case e.Failure.Class == job.FailureTask:
+		return checkpoint.TaskFailure
+	}
+	return checkpoint.Suspended
+}
+
+func countOf(executors []job.ExecutorID) map[job.ExecutorID]int {
+	out := map[job.ExecutorID]int{}
+	for _, id := range executors {
+		out[id]++
+	}
+	return out
+}
+
+func (l *jobLoop) coordinated(e scheduler.TasksRunning) []coordinator.Task {
+	out := make([]coordinator.Task, len(e.Placements))
+	for i, p := range e.Placements {
+		out[i] = coordinator.Task{
+			Attempt: p.Attempt, Source: l.graph.IsSource(p.Attempt.Task.Vertex), Behind: l.running.behind[p.Attempt],
+			Finished: slices.Contains(e.Finished, p.Attempt),
+		}
 	}
 	return out
 }
@@ -82,7 +101,13 @@ func (l *jobLoop) granted(a slotpool.Allocation) {
 		l.feed(scheduler.SlotsShort{Required: a.Short.Required, Available: a.Short.Available, Message: a.Short.Message})
 		return
 	}
-	l.running.sessions = a.Sessions
+	for _, executor := range slices.Sorted(maps.Keys(a.Sessions)) {
+		s := a.Sessions[executor]
+		if old := l.running.sessions[executor]; old != nil && old != s { // the message that says so is under way
+			l.feed(scheduler.ExecutorLost{Executor: executor, Message: "it has registered anew"})
+		}
+		l.running.sessions[executor] = s
+	}
 	l.feed(scheduler.SlotsAllocated{Slots: a.Slots})
 }
 
@@ -96,38 +121,62 @@ func (l *jobLoop) statusChanged(e scheduler.JobStatusChanged) {
 	})
 }
 
-// prepare begins an execution. The tasks are sent when the coordinator has settled; see deploy.
+// prepare begins an execution of all tasks, or of some regions. The tasks are sent when the coordinator has settled; see deploy.
 func (l *jobLoop) prepare(ctx context.Context, placements []job.Placement) {
-	l.stopSenders()
 	r := &l.running
-	r.deploying = placements
-	l.calling.ledger.ReserveAttempt(placements[0].Attempt.Attempt)
-	r.placed, r.counts, r.failing = map[job.AttemptID]job.ExecutorID{}, map[job.AttemptID]recordCounts{}, map[job.AttemptID]bool{}
-	r.behind = map[job.AttemptID]bool{}
-	r.senders, r.used = map[job.ExecutorID]*sender{}, map[job.ExecutorID]bool{}
+	r.deploying = append(r.deploying, placements...)
+	l.forgetAttempts(placements)
 	for _, p := range placements {
+		l.calling.ledger.ReserveAttempt(p.Attempt.Attempt)
 		r.placed[p.Attempt] = p.Executor
-		r.used[p.Executor] = true
+	}
+	used := map[job.ExecutorID]bool{}
+	for _, executor := range r.placed {
+		used[executor] = true
+	}
+	for _, executor := range slices.Sorted(maps.Keys(r.senders)) {
+		if s := r.senders[executor]; !used[executor] || s.session != r.sessions[executor] {
+			s.stop()
+			delete(r.senders, executor)
+		}
+	}
+	for _, p := range placements {
 		if r.senders[p.Executor] == nil {
 			r.senders[p.Executor] = l.startSender(ctx, r.sessions[p.Executor])
 		}
 	}
 }
 
+// forgetAttempts forgets the attempts that were before these.
+func (l *jobLoop) forgetAttempts(placements []job.Placement) {
+	tasks := map[job.TaskID]bool{}
+	for _, p := range placements {
+		tasks[p.Attempt.Task] = true
+	}
+	old := func(a job.AttemptID) bool { return tasks[a.Task] }
+	maps.DeleteFunc(l.running.placed, func(a job.AttemptID, _ job.ExecutorID) bool { return old(a) })
+	maps.DeleteFunc(l.running.counts, func(a job.AttemptID, _ recordCounts) bool { return old(a) })
+	maps.DeleteFunc(l.running.behind, func(a job.AttemptID, _ bool) bool { return old(a) })
+	maps.DeleteFunc(l.running.failing, func(a job.AttemptID, _ bool) bool { return old(a) })
+}
+
 func (l *jobLoop) stopSenders() {
 	for _, s := range l.running.senders {
 		s.stop()
 	}
-	l.running.senders = nil
+	clear(l.running.senders)
 }
 
 // deploy sends the tasks out, once no checkpoint is FINALIZING: one that becomes durable now is what they must start from.
 func (l *jobLoop) deploy() {
-	placements := l.running.deploying
-	if placements == nil || !l.coord.Settled() || !l.attemptRecorded() {
+	if l.running.deploying == nil || !l.coord.Settled() || !l.attemptRecorded() {
 		return
 	}
+	placements := l.awaited(l.running.deploying)
 	l.running.deploying = nil
+	if len(placements) == 0 {
+		return
+	}
 	from := l.coord.Latest()
 	tasks, err := gateway.Deployments(l.graph, placements, from)
 	if err != nil {
@@ -152,15 +201,24 @@ func (l *jobLoop) deploy() {
 	}
 }
 
+// awaited drops the attempts that the scheduler does not want any more. One whose executor is lost before it was sent is such.
+func (l *jobLoop) awaited(placements []job.Placement) []job.Placement {
+	wanted := map[job.AttemptID]bool{}
+	for _, e := range l.sched.Executions() {
+		wanted[job.AttemptID{Job: l.id, Task: e.Task, Attempt: e.Attempt}] = e.State == job.TaskDeploying
+	}
+	return slices.DeleteFunc(placements, func(p job.Placement) bool { return !wanted[p.Attempt] })
+}
+
 func (l *jobLoop) sendDeploy(executor job.ExecutorID, r gateway.DeployTasks) {
 	failed := func(err error) scheduler.Event {
-		return scheduler.DeployFailed{Executor: executor, Attempt: r.Tasks[0].Attempt.Attempt, Failure: deployFailure(err)}
+		return scheduler.DeployFailed{Executor: executor, Attempts: attemptsIn(r.Tasks), Failure: deployFailure(err)}
 	}
 	sent := l.running.senders[executor].send(func(ctx context.Context, e gateway.TaskExecutor) {
 		ctx, cancel := context.WithTimeout(ctx, deployTimeout)
 		defer cancel()
 		if err := e.DeployTasks(ctx, r); err != nil {
-			l.inbox.post(fed{failed(err)})
+			l.inbox.Post(fed{failed(err)})
 		}
 	})
 	if !sent {
@@ -180,15 +238,25 @@ func deployFailure(err error) job.Failure {
 
 // cancelTasks tells executors to end attempts. Attempts that were not sent yet are not there to be canceled, and never will be.
 func (l *jobLoop) cancelTasks(placements []job.Placement) {
-	if l.running.deploying != nil {
-		l.running.deploying = nil
-		l.feed(scheduler.TasksUnknown{Attempts: attemptsOf(placements)})
-		return
+	waiting := map[job.AttemptID]bool{}
+	for _, p := range l.running.deploying {
+		waiting[p.Attempt] = true
 	}
-	l.perExecutor(attemptsOf(placements), func(executor job.ExecutorID, attempts []job.AttemptID) {
+	var sent, unsent []job.AttemptID
+	for _, a := range attemptsOf(placements) {
+		if waiting[a] {
+			unsent = append(unsent, a)
+		} else {
+			sent = append(sent, a)
+		}
+	}
+	if len(unsent) > 0 {
+		l.feed(scheduler.TasksUnknown{Attempts: unsent})
+	}
+	l.perExecutor(sent, func(executor job.ExecutorID, attempts []job.AttemptID) {
 		s := l.running.senders[executor]
 		if s == nil || s.session.Over() {
-			l.feed(scheduler.ExecutorLost{Executor: executor, Message: "it is not registered any more"})
+			l.feed(scheduler.TasksUnknown{Attempts: attempts}) // lost with the session
 			return
 		}
 		s.send(func(ctx context.Context, e gateway.TaskExecutor) { // too many calls: the scheduler repeats it
@@ -198,7 +266,7 @@ func (l *jobLoop) cancelTasks(placements []job.Placement) {
 			if err != nil {
 				l.log.Warn("cancel tasks", zap.String("executor", string(executor)), zap.Error(err))
 			} else if len(unknown) > 0 {
-				l.inbox.post(fed{scheduler.TasksUnknown{Attempts: unknown}})
+				l.inbox.Post(fed{scheduler.TasksUnknown{Attempts: unknown}})
 			}
 		})
 	})
@@ -224,6 +292,14 @@ func (l *jobLoop) perExecutor(attempts []job.AttemptID, f func(job.ExecutorID, [
 	for _, executor := range slices.Sorted(maps.Keys(groups)) {
 		f(executor, groups[executor])
 	}
+}
+
+func attemptsIn(tasks []gateway.TaskDeployment) []job.AttemptID {
+	out := make([]job.AttemptID, len(tasks))
+	for i, t := range tasks {
+		out[i] = t.Attempt
+	}
+	return out
 }
 
 func attemptsOf(placements []job.Placement) []job.AttemptID {

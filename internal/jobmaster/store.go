@@ -133,7 +133,7 @@ func (l *jobLoop) write(ctx context.Context, w ha.Write) {
 			return l.cfg.Store.SetProgress(ctx, l.id, w.Progress)
 		})
 		if done {
-			l.inbox.post(recordWritten{w})
+			l.inbox.Post(recordWritten{w})
 		}
 	})
 }

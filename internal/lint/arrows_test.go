@@ -37,9 +37,10 @@ var arrows = map[string][]string{
 		"internal/exchange", "internal/storage", "stream",
 	},
 	"internal/ha":       {"internal/job", "internal/checkpoint", "internal/storage"},
+	"internal/inbox":    {},
 	"internal/slotpool": {"internal/job", "internal/gateway"},
 	"internal/jobmaster": {
-		"internal/job", "internal/checkpoint", "internal/gateway", "internal/coordinator", "internal/scheduler", "internal/slotpool", "internal/ha",
+		"internal/job", "internal/checkpoint", "internal/gateway", "internal/coordinator", "internal/scheduler", "internal/slotpool", "internal/inbox", "internal/ha",
 		"internal/archive",
 	},
 

@@ -20,42 +20,39 @@ type Core struct {
 	failure job.Failure
 	detail  string
 
-	tasks  []*execution // the present attempt of each task, in graph order
-	byTask map[job.TaskID]*execution
+	tasks   []*execution // the present attempt of each task, in graph order
+	byTask  map[job.TaskID]*execution
+	regions []*region
 
-	slots   slotPhase
+	seats   seats
 	waiting string // why the slots do not come; empty: they were not refused
 
-	// running and endOfData say that TasksRunning and EndOfDataReached were sent for this execution.
+	// running and endOfData say that TasksRunning and EndOfDataReached were sent for the present attempts.
 	running, endOfData bool
 
 	restarts struct {
 		strategy strategy
 		count    int
-		at       time.Time // when the planned restart may begin
+		at       time.Time // when the latest planned restart may begin
 	}
-	cancel struct{ again, giveUp time.Time } // deadlines for attempts that were told to end
+	cancelAgain time.Time // when CancelTasks is to be repeated
 
 	dropped struct{ stale, illegal int }
 	out     []Effect
 }
 
-type slotPhase int
-
-const (
-	slotsNone slotPhase = iota
-	slotsAsked
-	slotsHeld
-)
-
 // execution is the present attempt of a task.
 type execution struct {
-	attempt    job.AttemptID
-	state      job.TaskState
-	executor   job.ExecutorID
-	address    string
-	endOfData  bool
+	attempt   job.AttemptID
+	region    *region
+	state     job.TaskState
+	executor  job.ExecutorID
+	address   string
+	endOfData bool
+	announced bool // it was part of a TasksRunning, and of no TasksStopped since
+
 	cancelSent bool
+	giveUp     time.Time   // when an attempt that was told to end is given up
 	failure    job.Failure // the task's latest, kept over attempts
 }
 
@@ -79,6 +76,8 @@ func New(cfg Config) *Core {
 		c.tasks = append(c.tasks, t)
 		c.byTask[id] = t
 	}
+	c.regions = c.newRegions()
+	c.seats = newSeats(cfg.Graph)
 	return c
 }
 
@@ -109,7 +108,7 @@ func (c *Core) dispatch(now time.Time, ev Event) {
 	case TasksUnknown:
 		c.tasksUnknown(now, ev)
 	case JobFailed:
-		c.fail(now, ev.Failure)
+		c.jobFailed(now, ev)
 	case CheckpointCompleted:
 		c.restarts.strategy.progressed()
 	case CancelRequested:
@@ -123,37 +122,48 @@ func (c *Core) dispatch(now time.Time, ev Event) {
 
 // settle does what becomes possible when the last attempt has ended or a delay has passed, whichever event that was.
 func (c *Core) settle(now time.Time) {
-	if c.liveTasks() > 0 {
-		c.announce(now)
-		return
+	if c.state == job.Created || c.state == job.Restarting {
+		c.resume(now)
 	}
 	switch c.state {
 	case job.Running:
-		c.finish()
-	case job.Restarting:
-		if c.slots != slotsAsked && !now.Before(c.restarts.at) {
-			c.redeploy()
+		if c.liveTasks() == 0 {
+			c.finish()
+			return
 		}
 	case job.Failing:
-		c.end(job.Failed, c.failure)
+		if c.liveTasks() == 0 {
+			c.end(job.Failed, c.failure)
+		}
 	case job.Cancelling:
-		c.end(job.Canceled, job.Failure{})
-	default: // has no attempts yet, or has ended
+		if c.liveTasks() == 0 {
+			c.end(job.Canceled, job.Failure{})
+		}
+	default: // has no attempts yet, restarts, or has ended
 	}
+	c.announce(now)
 }
 
 // Deadline is when the core needs the next Tick, if at all.
 func (c *Core) Deadline() (time.Time, bool) {
-	switch {
-	case c.liveTasks() > 0 && c.canceling():
-		if c.cancel.giveUp.Before(c.cancel.again) {
-			return c.cancel.giveUp, true
+	var next time.Time
+	earlier := func(t time.Time) {
+		if next.IsZero() || t.Before(next) {
+			next = t
 		}
-		return c.cancel.again, true
-	case c.state == job.Restarting && c.slots != slotsAsked:
-		return c.restarts.at, true
 	}
-	return time.Time{}, false
+	for _, t := range c.tasks {
+		if t.ending() {
+			earlier(t.giveUp)
+			earlier(c.cancelAgain)
+		}
+	}
+	for _, r := range c.regions {
+		if c.state == job.Restarting && r.phase == stopping && !r.live() {
+			earlier(r.at)
+		}
+	}
+	return next, !next.IsZero()
 }
 
 // fence returns the present attempt of the task if it is the one that is meant and is live; everything else is counted as stale.

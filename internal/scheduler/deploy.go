@@ -2,27 +2,22 @@ package scheduler
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/weirstream/weir/internal/job"
 )
 
 func (c *Core) start() {
-	if c.state != job.Created || c.slots != slotsNone {
+	if c.state != job.Created || c.seats.begun() {
 		c.dropped.illegal++
 		return
 	}
-	c.requestSlots()
-}
-
-func (c *Core) requestSlots() {
-	c.slots = slotsAsked
-	c.emit(RequestSlots{Count: c.cfg.Graph.MaxVertexParallelism()})
+	c.emit(c.seats.request(c.seats.all()))
 }
 
 func (c *Core) releaseSlots() {
-	if c.slots != slotsNone {
-		c.slots = slotsNone
+	if c.seats.release() {
 		c.emit(ReleaseSlots{})
 	}
 	c.setWaiting("")
@@ -36,7 +31,7 @@ func (c *Core) setWaiting(detail string) {
 }
 
 func (c *Core) slotsShort(e SlotsShort) {
-	if c.slots != slotsAsked {
+	if !c.seats.opened {
 		c.dropped.stale++
 		return
 	}
@@ -48,37 +43,80 @@ func (c *Core) slotsShort(e SlotsShort) {
 }
 
 func (c *Core) slotsAllocated(now time.Time, e SlotsAllocated) {
-	if c.slots != slotsAsked {
+	if !c.seats.opened {
 		c.dropped.stale++
 		if c.state.Terminal() {
 			c.emit(ReleaseSlots{}) // the answer crossed the withdrawal of the request
 		}
 		return
 	}
-	c.slots = slotsHeld
 	c.setWaiting("")
-	slots, err := place(c.cfg.Graph, e.Slots)
-	if err != nil {
-		c.fail(now, job.Failure{Class: job.FailurePermanent, Message: err.Error()})
-		return
+	if n := len(c.seats.asked); !c.seats.fill(c.cfg.Graph, e.Slots) {
+		message := fmt.Sprintf("job %s needs %s and was given %d: this is a bug of the slot pool", c.cfg.Graph.Name, plural(n, "slot"), len(e.Slots))
+		c.failJob(now, job.Failure{Class: job.FailurePermanent, Message: message})
 	}
-	c.deploy(slots)
 }
 
-// deploy starts every task in its slot.
-func (c *Core) deploy(slots []job.Slot) {
-	c.running, c.endOfData = false, false
+// resume deploys the regions that wait for nothing any more, and asks for slots for those that lack some. A region that has all its slots does not
+// wait for another one's.
+func (c *Core) resume(now time.Time) {
+	if !c.seats.begun() {
+		return // Start has not come
+	}
+	for _, r := range c.in(stopping) {
+		if !r.live() && !now.Before(r.at) {
+			r.renew()
+		}
+	}
+	var ready, short, rest []*region
+	for _, r := range c.regions {
+		switch {
+		case r.phase != pending:
+			rest = append(rest, r)
+		case c.seats.complete(r):
+			ready = append(ready, r)
+		default:
+			short = append(short, r)
+		}
+	}
+	if len(ready) > 0 || len(c.regions) == 0 && !c.seats.opened {
+		c.deploy(ready)
+	}
+	if len(short) == 0 {
+		return
+	}
+	if wanted := c.seats.wanted(short, append(rest, ready...)); !c.seats.opened || !slices.Equal(wanted, c.seats.asked) {
+		c.emit(c.seats.request(wanted))
+	}
+}
+
+// deploy starts every task of the regions in its slot.
+func (c *Core) deploy(regions []*region) {
+	c.endOfData = false
 	executors := map[job.ExecutorID]bool{}
 	var placements []job.Placement
-	for i, t := range c.tasks {
-		t.executor, t.address = slots[i].Executor, slots[i].Address
-		executors[t.executor] = true
-		t.move(job.TaskScheduled)
-		t.move(job.TaskDeploying)
-		placements = append(placements, t.placement())
+	for _, t := range c.tasks {
+		if t.region.phase == pending && slices.Contains(regions, t.region) {
+			slot := c.seats.slots[c.seats.of[t.attempt.Task]]
+			t.executor, t.address = slot.Executor, slot.Address
+			t.move(job.TaskScheduled)
+			t.move(job.TaskDeploying)
+			placements = append(placements, t.placement())
+		}
+		if t.executor != "" {
+			executors[t.executor] = true
+		}
 	}
-	detail := fmt.Sprintf("attempt %d: %s on %s", c.restarts.count+1, plural(len(c.tasks), "task"), plural(len(executors), "executor"))
-	c.enter(job.Running, job.Failure{}, detail)
+	for _, r := range regions {
+		r.phase = deployed
+	}
+	if len(c.in(deployed)) == len(c.regions) {
+		detail := fmt.Sprintf("attempt %d: %s on %s", c.restarts.count+1, plural(len(c.tasks), "task"), plural(len(executors), "executor"))
+		if len(placements) < len(c.tasks) {
+			detail = fmt.Sprintf("attempt %d: %s of %d on %s", c.restarts.count+1, plural(len(placements), "task"), len(c.tasks), plural(len(executors), "executor"))
+		}
+		c.enter(job.Running, job.Failure{}, detail)
+	}
 	c.emit(Deploy{Placements: placements})
 }
 
@@ -104,29 +142,39 @@ func (c *Core) taskStateChanged(now time.Time, e TaskStateChanged) {
 	}
 	t.move(e.State)
 	switch {
-	case e.State == job.TaskFinished && c.running:
+	case e.State == job.TaskFinished && t.announced:
 		c.emit(TaskFinished{Attempt: t.attempt})
 	case e.State == job.TaskFailed:
 		t.failure = named(e.Failure, fmt.Sprintf("task %s failed without a reason", t.attempt))
-		c.fail(now, t.failure)
+		c.fail(now, t.failure, []*region{t.region})
 	case (e.State == job.TaskCanceled || e.State == job.TaskCanceling) && !t.cancelSent:
 		t.failure = infrastructure("executor %s canceled task %s by itself", t.executor, t.attempt)
-		c.fail(now, t.failure)
+		c.fail(now, t.failure, []*region{t.region})
 	}
 }
 
 func (t *execution) isRunning() bool    { return t.state == job.TaskRunning }
 func (t *execution) hasEndOfData() bool { return t.endOfData }
 
+// takesPart: it runs, or has finished before the others ran, as the tasks of a region do that was not restarted with them.
+func (t *execution) takesPart() bool { return t.isRunning() || t.state == job.TaskFinished }
+
 // announce says once per execution that all tasks run, and once that all have reached their end of input.
 func (c *Core) announce(now time.Time) {
 	if c.state != job.Running {
 		return
 	}
-	if !c.running && c.count((*execution).isRunning) == len(c.tasks) {
+	if !c.running && c.count((*execution).takesPart) == len(c.tasks) {
 		c.running = true
 		c.restarts.strategy.runs(now)
-		c.emit(TasksRunning{Placements: c.placements((*execution).isRunning)})
+		e := TasksRunning{Placements: c.placements((*execution).takesPart)}
+		for _, t := range c.tasks {
+			t.announced = true
+			if t.state == job.TaskFinished {
+				e.Finished = append(e.Finished, t.attempt)
+			}
+		}
+		c.emit(e)
 	}
 	if c.running && !c.endOfData && c.count((*execution).hasEndOfData) == len(c.tasks) {
 		c.endOfData = true
@@ -146,7 +194,7 @@ func (c *Core) placements(of func(*execution) bool) []job.Placement {
 
 // finish ends a RUNNING job of which no attempt is live: a failure would have taken it out of RUNNING, so all have FINISHED.
 func (c *Core) finish() {
-	c.stopped(job.Failure{})
+	c.stopped(job.Failure{}, c.regions)
 	c.end(job.Finished, job.Failure{})
 }
 

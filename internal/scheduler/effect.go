@@ -12,17 +12,23 @@ type Effect interface {
 	String() string
 }
 
-// RequestSlots: allocate this many slots on executors that have the job; answer with SlotsAllocated or SlotsShort.
-type RequestSlots struct{ Count int }
+// RequestSlots: allocate this many slots on executors that have the job; answer with SlotsAllocated or SlotsShort. It takes the place of an open
+// request. What the job has and does not keep is given back; but it may be allocated again at once, and is if it is preferred.
+type RequestSlots struct {
+	Count  int
+	Keep   []job.ExecutorID // one entry for each slot that the job keeps
+	Prefer []job.ExecutorID // one entry for each slot that is wanted first of all: the tasks ran there before
+}
 
 // ReleaseSlots: give back every slot of the job, and withdraw an open request.
 type ReleaseSlots struct{}
 
-// Deploy: restore state from the latest completed checkpoint and start every task where it is placed, one call per executor.
+// Deploy: restore state from the latest completed checkpoint and start these tasks where they are placed, one call per executor. They are all
+// tasks of one or more regions; those of other regions run on.
 type Deploy struct{ Placements []job.Placement }
 
-// CancelTasks: cancel these attempts on their executors; each ends with TaskStateChanged, TasksUnknown or ExecutorLost. An executor that is
-// no longer registered must be answered with ExecutorLost. The effect comes again, once a second, for attempts that have not ended.
+// CancelTasks: cancel these attempts on their executors; each ends with TaskStateChanged, TasksUnknown or ExecutorLost. If the
+// executor is no longer registered the answer is TasksUnknown. The effect comes again, once a second, for attempts that have not ended.
 type CancelTasks struct{ Placements []job.Placement }
 
 // DropExecutor: the executor did not end its attempts within the cancel timeout. They count as lost and may still run, so it must get
@@ -39,15 +45,27 @@ type JobStatusChanged struct {
 	Detail   string      // e.g. "restart 3 in 400ms"
 }
 
-// TasksRunning: every task is RUNNING; checkpoints may start.
-type TasksRunning struct{ Placements []job.Placement }
+// TasksRunning: every task is RUNNING, or has FINISHED; checkpoints may start.
+type TasksRunning struct {
+	Placements []job.Placement // of all tasks
+	Finished   []job.AttemptID // those that have: the tasks of regions that were not restarted with the others
+}
 
-// TasksStopped: that is no longer so. Each TasksRunning is followed by exactly one. A task that FINISHED does not stop the others: it comes
-// when the job leaves RUNNING. Failure is empty when the job was canceled or has finished.
-type TasksStopped struct{ Failure job.Failure }
+// TasksStopped: that is no longer so. A task that FINISHED does not stop the others: it comes when the job leaves RUNNING, or when another region
+// fails before all tasks run again. Each attempt of a TasksRunning is in exactly one. Failure is empty when the job was canceled or has finished.
+type TasksStopped struct {
+	Failure  job.Failure
+	Attempts []job.AttemptID // those that stopped, the others run on; nil: none does
+}
 
-// TaskFinished: a task is done while others run. It comes between TasksRunning and TasksStopped.
+// TaskFinished: a task is done while others run. It comes between TasksRunning and the TasksStopped that has the attempt.
 type TaskFinished struct{ Attempt job.AttemptID }
+
+// RegionsRestart: more regions have failed while the job is RESTARTING, and restart too.
+type RegionsRestart struct {
+	Failure job.Failure
+	Detail  string // e.g. "restart 3 in 400ms: 2 tasks of 8"
+}
 
 // EndOfDataReached: every task has reached its end of input; the final checkpoint may be triggered.
 type EndOfDataReached struct{}
@@ -64,6 +82,7 @@ func (JobStatusChanged) effect() {}
 func (TasksRunning) effect()     {}
 func (TasksStopped) effect()     {}
 func (TaskFinished) effect()     {}
+func (RegionsRestart) effect()   {}
 func (EndOfDataReached) effect() {}
 func (Waiting) effect()          {}
 

@@ -40,15 +40,19 @@ type ExecutorLost struct {
 // DeployFailed: an executor refused a deployment or could not be reached. What it may have started all the same is canceled.
 type DeployFailed struct {
 	Executor job.ExecutorID
-	Attempt  int // number of the attempts that were deployed, to fence late answers; 0: not known, taken for the present ones
+	Attempts []job.AttemptID // that were deployed
 	Failure  job.Failure
 }
 
 // TasksUnknown: an executor does not run these attempts, and will not start them later.
 type TasksUnknown struct{ Attempts []job.AttemptID }
 
-// JobFailed: something beyond a single task failed, e.g. too many checkpoints; the job restarts by its strategy.
-type JobFailed struct{ Failure job.Failure }
+// JobFailed: something beyond a single task failed, e.g. too many checkpoints; the job restarts by its strategy. If one attempt is to blame only
+// its region does.
+type JobFailed struct {
+	Failure job.Failure
+	Attempt job.AttemptID // empty: nobody in particular
+}
 
 // CheckpointCompleted: the job has made progress.
 type CheckpointCompleted struct{}

@@ -3,6 +3,7 @@ package scheduler
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/weirstream/weir/internal/job"
@@ -14,21 +15,22 @@ func (c *Core) executorLost(now time.Time, e ExecutorLost) {
 		text += ": " + e.Message
 	}
 	f := infrastructure("%s", text)
-	if c.lose(e.Executor, f) {
-		c.fail(now, f)
+	if lost := c.lose(e.Executor, f); len(lost) > 0 {
+		c.fail(now, f, lost)
 	}
 }
 
-// lose ends every attempt on an executor that is gone, and reports whether there were any.
-func (c *Core) lose(executor job.ExecutorID, f job.Failure) bool {
-	any := false
+// lose ends every attempt on an executor that is gone, and returns the regions that had any there.
+func (c *Core) lose(executor job.ExecutorID, f job.Failure) []*region {
+	c.seats.lose(executor)
+	there := func(t *execution) bool { return t.live() && t.executor == executor }
+	lost := c.regionsOf(there)
 	for _, t := range c.tasks {
-		if t.live() && t.executor == executor {
-			any = true
+		if there(t) {
 			t.vanish(f)
 		}
 	}
-	return any
+	return lost
 }
 
 // vanish ends an attempt that is known to run no more: as wanted if it was to be canceled, else as failed.
@@ -41,31 +43,35 @@ func (t *execution) vanish(f job.Failure) {
 	t.failure = f
 }
 
-// deployFailed restarts the job if the executor has not reported every task of the deployment: else the deployment has worked, and only its
-// answer was lost. The attempts are not taken for ended, since the request may have arrived: they are canceled like the others.
+// deployFailed restarts the regions of which the executor has not reported every task of the deployment: else the deployment has worked, and only
+// its answer was lost. The attempts are not taken for ended, since the request may have arrived: they are canceled like the others.
 func (c *Core) deployFailed(now time.Time, e DeployFailed) {
 	f := named(e.Failure, "no reason given")
 	if e.Failure.Class == 0 {
 		f.Class = job.FailureInfrastructure
 	}
 	f.Message = fmt.Sprintf("deploy to executor %s: %s", e.Executor, f.Message)
-	pending := false
-	for _, t := range c.tasks {
-		current := e.Attempt == 0 || e.Attempt == t.attempt.Attempt
-		if t.executor == e.Executor && current && t.state == job.TaskDeploying {
-			pending = true
-			t.failure = f
+	var failed []*region
+	for _, id := range e.Attempts {
+		t := c.byTask[id.Task]
+		if t == nil || t.attempt != id || t.executor != e.Executor || t.state != job.TaskDeploying {
+			continue
+		}
+		t.failure = f
+		if !slices.Contains(failed, t.region) {
+			failed = append(failed, t.region)
 		}
 	}
-	if !pending {
+	if failed == nil {
 		c.dropped.stale++
 		return
 	}
-	c.fail(now, f)
+	c.fail(now, f, failed)
 }
 
 func (c *Core) tasksUnknown(now time.Time, e TasksUnknown) {
 	var first *job.Failure
+	var failed []*region
 	for _, id := range e.Attempts {
 		t := c.fence(id)
 		if t == nil {
@@ -75,15 +81,30 @@ func (c *Core) tasksUnknown(now time.Time, e TasksUnknown) {
 		if !t.cancelSent && first == nil {
 			first = &f
 		}
+		if !t.cancelSent && !slices.Contains(failed, t.region) {
+			failed = append(failed, t.region)
+		}
 		t.vanish(f)
 	}
 	if first != nil {
-		c.fail(now, *first)
+		c.fail(now, *first, failed)
 	}
 }
 
-// fail decides what a failure leads to. While the job restarts or ends already, it belongs to that: nothing restarts twice.
-func (c *Core) fail(now time.Time, f job.Failure) {
+// jobFailed restarts the region of the attempt that is to blame, or all of them.
+func (c *Core) jobFailed(now time.Time, e JobFailed) {
+	if e.Attempt == (job.AttemptID{}) {
+		c.fail(now, e.Failure, c.regions)
+		return
+	}
+	if t := c.fence(e.Attempt); t != nil {
+		t.failure = named(e.Failure, "no reason given")
+		c.fail(now, t.failure, []*region{t.region})
+	}
+}
+
+// fail decides what a failure of regions leads to. While they restart already, or the job ends, it belongs to that: nothing restarts twice.
+func (c *Core) fail(now time.Time, f job.Failure, failed []*region) {
 	f = named(f, "the job failed without a reason")
 	s := &c.restarts.strategy
 	switch c.state {
@@ -91,9 +112,19 @@ func (c *Core) fail(now time.Time, f job.Failure) {
 		if f.Class == job.FailurePermanent {
 			c.failJob(now, f)
 		} // anything else has nothing to restart yet
-	case job.Running:
+	case job.Running, job.Restarting:
 		if f.Class == job.FailurePermanent {
 			c.failJob(now, f)
+			return
+		}
+		var fresh []*region
+		for _, r := range c.restartSet(failed) {
+			if r.phase == deployed {
+				fresh = append(fresh, r)
+			}
+		}
+		if c.state == job.Restarting && (len(fresh) == 0 || now.Before(c.restarts.at)) {
+			c.mergeFailure(now, f, fresh)
 			return
 		}
 		delay, ok := s.failed(now, f.Class)
@@ -101,64 +132,77 @@ func (c *Core) fail(now time.Time, f job.Failure) {
 			c.failJob(now, s.giveUp(f))
 			return
 		}
-		c.restart(now, f, delay)
-	case job.Restarting:
-		c.mergeFailure(now, f)
+		c.failure = f
+		c.restarts.count++
+		c.restarts.at = now.Add(delay)
+		c.restart(now, f, fresh)
 	default: // the job is ending, or has ended
 	}
 }
 
-// mergeFailure takes a failure that arrives while the job restarts. The first cause stays, with one exception: a task that fails breaks its
-// connections, and the peers' reports of that may be faster than its own. So the first failure of class task takes the place
-// of an infrastructure failure, and counts.
-func (c *Core) mergeFailure(now time.Time, f job.Failure) {
+// mergeFailure takes a failure that belongs to the restart that is planned: of a region that restarts already, or of another one while the delay
+// runs. The first cause stays, with one exception: a task that fails breaks its connections, and the peers' reports of that may be faster than
+// its own. So the first failure of class task takes the place of an infrastructure failure, and counts.
+func (c *Core) mergeFailure(now time.Time, f job.Failure, fresh []*region) {
 	s := &c.restarts.strategy
-	switch {
-	case f.Class == job.FailurePermanent:
-		c.failJob(now, f)
-	case f.Class == job.FailureTask && c.failure.Class == job.FailureInfrastructure:
+	if f.Class == job.FailureTask && c.failure.Class == job.FailureInfrastructure {
 		c.failure = f
 		if !s.merged(f.Class) {
 			c.failJob(now, s.giveUp(f))
+			return
 		}
 	}
-}
-
-// restart stops all tasks; the delay runs beside. One region is the whole job.
-func (c *Core) restart(now time.Time, f job.Failure, delay time.Duration) {
-	c.failure = f
-	c.restarts.count++
-	c.restarts.at = now.Add(delay)
-	c.stopped(f)
-	c.enter(job.Restarting, f, fmt.Sprintf("restart %d in %s", c.restarts.count, delay.Round(time.Millisecond)))
-	c.cancelTasks(now)
-}
-
-// redeploy begins the next execution: a new attempt of every task.
-func (c *Core) redeploy() {
-	for _, t := range c.tasks {
-		next := t.attempt
-		next.Attempt++
-		*t = execution{attempt: next, state: job.TaskCreated, failure: t.failure}
+	if len(fresh) > 0 {
+		c.restart(now, f, fresh)
 	}
-	c.releaseSlots()
-	c.requestSlots()
+}
+
+// restart stops the tasks of regions; the delay runs beside.
+func (c *Core) restart(now time.Time, f job.Failure, regions []*region) {
+	for _, r := range regions {
+		r.phase, r.at = stopping, c.restarts.at
+	}
+	c.stopped(f, regions)
+	detail := fmt.Sprintf("restart %d in %s", c.restarts.count, c.restarts.at.Sub(now).Round(time.Millisecond))
+	if n := tasksOf(regions); n < len(c.tasks) {
+		detail += fmt.Sprintf(": %s of %d", plural(n, "task"), len(c.tasks))
+	}
+	if c.state == job.Restarting {
+		c.detail = detail
+		c.emit(RegionsRestart{Failure: f, Detail: detail})
+	} else {
+		c.enter(job.Restarting, f, detail)
+	}
+	c.cancelTasks(now, regions)
 }
 
 // failJob ends the job as soon as its tasks have ended.
 func (c *Core) failJob(now time.Time, f job.Failure) {
 	c.failure = f
-	c.stopped(f)
+	c.stopped(f, c.regions)
 	c.enter(job.Failing, f, "")
-	c.cancelTasks(now)
+	c.cancelTasks(now, c.regions)
 }
 
-// stopped says that not all tasks run any more, if that was ever said of this execution.
-func (c *Core) stopped(f job.Failure) {
-	if c.running {
-		c.running = false
-		c.emit(TasksStopped{Failure: f})
+// stopped says that the tasks of regions do not run any more, if it was ever said that they do.
+func (c *Core) stopped(f job.Failure, regions []*region) {
+	e := TasksStopped{Failure: f}
+	for _, r := range regions {
+		for _, t := range r.tasks {
+			if t.announced {
+				t.announced = false
+				e.Attempts = append(e.Attempts, t.attempt)
+			}
+		}
 	}
+	if len(e.Attempts) == 0 {
+		return
+	}
+	c.running = false
+	if !slices.ContainsFunc(c.tasks, func(t *execution) bool { return t.announced }) {
+		e.Attempts = nil
+	}
+	c.emit(e)
 }
 
 func infrastructure(format string, args ...any) job.Failure {

@@ -1,25 +1,21 @@
 package scheduler
 
 import (
-	"fmt"
+	"slices"
 
 	"github.com/weirstream/weir/internal/job"
 )
 
-// place gives each task of the graph one of the slots; the answer is in the order of Graph.Tasks.
+// place gives each task of the graph a seat: the number of one of the slots, of which there are as many as the job needs.
 //
 // A slot holds at most one subtask of each vertex. Slot i holds subtask i of every vertex of full parallelism. A smaller vertex is spread over the
 // slots at even distances, from the place where the executors hold the least of the smaller vertices so far. Vertices of one parallelism that are
-// connected forward lie on top of each other, so that their records never leave the process. Slots beyond the need are not used.
-func place(g *job.Graph, slots []job.Slot) ([]job.Slot, error) {
-	n := g.MaxVertexParallelism()
-	if len(slots) < n {
-		return nil, fmt.Errorf("job %s needs %s and was given %d: this is a bug of the slot registry", g.Name, plural(n, "slot"), len(slots))
-	}
-	spread := spreader{slots: slots[:n], perExecutor: map[job.ExecutorID]int{}, perSlot: make([]int, n)}
+// connected forward lie on top of each other, so that their records never leave the process.
+func place(g *job.Graph, slots []job.Slot) map[job.TaskID]int {
+	spread := spreader{slots: slots, perExecutor: map[job.ExecutorID]int{}, perSlot: make([]int, len(slots))}
 	group := forwardGroups(g)
 	offset := map[job.VertexID]int{} // of a group, by its first vertex
-	var out []job.Slot
+	out := map[job.TaskID]int{}
 	for _, v := range g.Vertices {
 		first := group[v.ID]
 		if _, ok := offset[first]; !ok {
@@ -28,10 +24,53 @@ func place(g *job.Graph, slots []job.Slot) ([]job.Slot, error) {
 		for i := range v.Parallelism {
 			at := spread.slot(i, v.Parallelism, offset[first])
 			spread.add(at, v.Parallelism)
-			out = append(out, slots[at])
+			out[job.TaskID{Vertex: v.ID, Subtask: i}] = at
 		}
 	}
-	return out, nil
+	return out
+}
+
+// refill gives new slots to seats that were asked for, when tasks restart. A seat gets a slot of the executor that it was on before, if there is one
+// among them. The others get what is left: the seats with the most subtasks of smaller vertices choose first, and take the executor that has the
+// least of these.
+func refill(s *seats, g *job.Graph, asked []int, slots []job.Slot) {
+	left := slices.Clone(slots)
+	var open []int
+	for _, at := range asked {
+		same := slices.IndexFunc(left, func(slot job.Slot) bool { return slot.Executor == s.slots[at].Executor })
+		if same < 0 {
+			open = append(open, at)
+			continue
+		}
+		s.slots[at] = left[same]
+		left = slices.Delete(left, same, same+1)
+	}
+	small := make([]int, len(s.slots)) // subtasks of smaller vertices, by seat
+	for _, v := range g.Vertices {
+		for i := range v.Parallelism {
+			if v.Parallelism < len(s.slots) {
+				small[s.of[job.TaskID{Vertex: v.ID, Subtask: i}]]++
+			}
+		}
+	}
+	load := map[job.ExecutorID]int{}
+	for at, slot := range s.slots {
+		if s.held[at] || slices.Contains(asked, at) && !slices.Contains(open, at) {
+			load[slot.Executor] += small[at]
+		}
+	}
+	slices.SortStableFunc(open, func(a, b int) int { return small[b] - small[a] })
+	for _, at := range open {
+		best := 0
+		for i := range left {
+			if load[left[i].Executor] < load[left[best].Executor] {
+				best = i
+			}
+		}
+		s.slots[at] = left[best]
+		load[left[best].Executor] += small[at]
+		left = slices.Delete(left, best, best+1)
+	}
 }
 
 // forwardGroups maps each vertex to the first vertex, in graph order, that it is connected to by forward edges of equal parallelism.

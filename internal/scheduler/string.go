@@ -36,33 +36,59 @@ func (e ExecutorLost) String() string {
 }
 
 func (e DeployFailed) String() string {
-	line := "deploy-failed " + string(e.Executor)
-	if e.Attempt != 0 {
-		line += fmt.Sprintf("#%d", e.Attempt)
+	return because(listed("deploy-failed "+string(e.Executor), e.Attempts), failure(e.Failure))
+}
+
+func (e TasksUnknown) String() string {
+	return listed("tasks-unknown", e.Attempts)
+}
+
+func (e JobFailed) String() string {
+	line := "job-failed"
+	if e.Attempt != (job.AttemptID{}) {
+		line += " " + e.Attempt.String()
 	}
 	return because(line, failure(e.Failure))
 }
 
-func (e TasksUnknown) String() string {
-	line := "tasks-unknown"
-	for _, a := range e.Attempts {
+func listed(line string, attempts []job.AttemptID) string {
+	for _, a := range attempts {
 		line += " " + a.String()
 	}
 	return line
 }
 
-func (e JobFailed) String() string         { return because("job-failed", failure(e.Failure)) }
 func (CheckpointCompleted) String() string { return "checkpoint-completed" }
 func (CancelRequested) String() string     { return "cancel-requested" }
 func (Tick) String() string                { return "tick" }
-func (e RequestSlots) String() string      { return fmt.Sprintf("request-slots %d", e.Count) }
-func (ReleaseSlots) String() string        { return "release-slots" }
-func (e Deploy) String() string            { return placed("deploy", e.Placements) }
-func (e CancelTasks) String() string       { return placed("cancel-tasks", e.Placements) }
+func (e RequestSlots) String() string {
+	line := fmt.Sprintf("request-slots %d", e.Count)
+	for _, list := range []struct {
+		word      string
+		executors []job.ExecutorID
+	}{{"keep", e.Keep}, {"prefer", e.Prefer}} {
+		if len(list.executors) > 0 {
+			line += fmt.Sprintf(" %s %s", list.word, list.executors)
+		}
+	}
+	return line
+}
+
+func (ReleaseSlots) String() string  { return "release-slots" }
+func (e Deploy) String() string      { return placed("deploy", e.Placements) }
+func (e CancelTasks) String() string { return placed("cancel-tasks", e.Placements) }
 func (e TasksRunning) String() string {
+	if n := len(e.Finished); n > 0 {
+		return fmt.Sprintf("all %d tasks are RUNNING, but %d that have finished", len(e.Placements), n)
+	}
 	return fmt.Sprintf("all %d tasks are RUNNING", len(e.Placements))
 }
-func (e TasksStopped) String() string   { return because("tasks-stopped", failure(e.Failure)) }
+func (e TasksStopped) String() string {
+	return because(listed("tasks-stopped", e.Attempts), failure(e.Failure))
+}
+func (e RegionsRestart) String() string {
+	return because("region fails too ("+oneLine(e.Detail)+")", failure(e.Failure))
+}
 func (e TaskFinished) String() string   { return fmt.Sprintf("task %s has finished", e.Attempt) }
 func (EndOfDataReached) String() string { return "all tasks have reached their end of input" }
 func (e DropExecutor) String() string   { return because("drop-executor "+string(e.Executor), e.Message) }

@@ -37,11 +37,18 @@ type transcript struct {
 	now  time.Time
 }
 
-// newTranscript reads "job map=2 sink=1 [strategy=..] [attempts=..] [initial=..] [cancel-timeout=..]".
+// newTranscript reads "job map=2 sink=1 [edges=(map-forward->sink,...)] [strategy=..] [attempts=..] [initial=..] [cancel-timeout=..]". Without edges
+// all tasks are one region; edges=none is the opposite.
 func newTranscript(t *testing.T, d *datadriven.TestData) *transcript {
 	g := &job.Graph{Name: "test"}
 	cfg := Config{Job: "j", Graph: g, Restart: job.RestartOptions{Jitter: -1}}
+	connected := true
 	for _, a := range d.CmdArgs {
+		if a.Key == "edges" {
+			connected = false
+			g.Edges = edges(t, a.Vals)
+			continue
+		}
 		value := a.SingleVal(t)
 		switch a.Key {
 		case "strategy":
@@ -56,7 +63,36 @@ func newTranscript(t *testing.T, d *datadriven.TestData) *transcript {
 			g.Vertices = append(g.Vertices, job.Vertex{ID: job.VertexID(a.Key), Parallelism: atoi(t, value)})
 		}
 	}
+	if connected {
+		g.Edges = allToAll(g)
+	}
 	return &transcript{core: New(cfg), now: transcriptStart}
+}
+
+// allToAll connects every task with every other one. That no real graph has an edge from a vertex to itself is of no interest to the scheduler.
+func allToAll(g *job.Graph) (out []job.Edge) {
+	for _, v := range g.Vertices {
+		out = append(out, job.Edge{From: g.Vertices[0].ID, To: v.ID, Partitioning: job.Hash})
+	}
+	return out
+}
+
+func edges(t *testing.T, list []string) (out []job.Edge) {
+	for _, s := range list {
+		if s == "none" {
+			continue
+		}
+		names := strings.Split(strings.ReplaceAll(s, "->", "-"), "-") // map-forward->sink
+		if len(names) != 3 {
+			t.Fatalf("not an edge: %s", s)
+		}
+		p := map[string]job.Partitioning{"forward": job.Forward, "hash": job.Hash, "rebalance": job.Rebalance, "broadcast": job.Broadcast}[names[1]]
+		if p == 0 {
+			t.Fatalf("not a partitioning: %s", names[1])
+		}
+		out = append(out, job.Edge{From: job.VertexID(names[0]), To: job.VertexID(names[2]), Partitioning: p})
+	}
+	return out
 }
 
 func (tr *transcript) run(t *testing.T, d *datadriven.TestData) string {
@@ -93,18 +129,19 @@ func (tr *transcript) run(t *testing.T, d *datadriven.TestData) string {
 		return tr.step(events...)
 	case "lose":
 		return tr.step(ExecutorLost{Executor: job.ExecutorID(args[0]), Message: message})
-	case "deploy-failed": // deploy-failed e1 1 class
+	case "deploy-failed": // deploy-failed e1 map[0]#1 map[1]#1 class
+		last := len(args) - 1
 		return tr.step(DeployFailed{
-			Executor: job.ExecutorID(args[0]), Attempt: atoi(t, args[1]), Failure: job.Failure{Class: class(t, args[2]), Message: message},
+			Executor: job.ExecutorID(args[0]), Attempts: attempts(t, args[1:last]), Failure: job.Failure{Class: class(t, args[last]), Message: message},
 		})
 	case "unknown": // unknown map[0]#1
-		var ids []job.AttemptID
-		for _, a := range args {
-			ids = append(ids, attempt(t, a))
+		return tr.step(TasksUnknown{Attempts: attempts(t, args)})
+	case "job-failed": // job-failed class [map[0]#1]
+		ev := JobFailed{Failure: job.Failure{Class: class(t, args[0]), Message: message}}
+		if len(args) > 1 {
+			ev.Attempt = attempt(t, args[1])
 		}
-		return tr.step(TasksUnknown{Attempts: ids})
-	case "job-failed":
-		return tr.step(JobFailed{Failure: job.Failure{Class: class(t, args[0]), Message: message}})
+		return tr.step(ev)
 	case "checkpoint":
 		return tr.step(CheckpointCompleted{})
 	case "cancel":
@@ -184,6 +221,13 @@ func attempt(t *testing.T, s string) job.AttemptID {
 		t.Fatalf("not an attempt: %s", s)
 	}
 	return id
+}
+
+func attempts(t *testing.T, list []string) (out []job.AttemptID) {
+	for _, a := range list {
+		out = append(out, attempt(t, a))
+	}
+	return out
 }
 
 func taskState(t *testing.T, s string) job.TaskState {

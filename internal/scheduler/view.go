@@ -33,12 +33,12 @@ func (c *Core) Illegal() int { return c.dropped.illegal }
 
 // Detail says what the job does or waits for, in addition to its state; it may be empty.
 func (c *Core) Detail() string {
-	live := c.liveTasks()
+	live := c.count((*execution).ending)
 	switch {
 	case c.waiting != "":
 		return c.waiting
-	case c.slots == slotsAsked:
-		return "asks for " + plural(c.cfg.Graph.MaxVertexParallelism(), "slot")
+	case c.seats.opened:
+		return "asks for " + plural(len(c.seats.asked), "slot")
 	case c.state == job.Running && !c.running:
 		return fmt.Sprintf("%d of %d tasks are running", c.count((*execution).isRunning), len(c.tasks))
 	case c.state != job.Running && live > 0:

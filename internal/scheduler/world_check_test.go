@@ -9,6 +9,7 @@ import (
 // deliver gives the core an event, checks what it promises, and does the effects.
 func (w *world) deliver(ev Event) {
 	w.trace = append(w.trace, "> "+ev.String())
+	w.blame(ev)
 	before := w.core.Executions()
 	for _, e := range w.core.Step(w.now, ev) {
 		w.trace = append(w.trace, "    "+e.String())
@@ -25,6 +26,46 @@ func (w *world) deliver(ev Event) {
 		}
 	}
 	w.checkProgress()
+}
+
+// blame notes which regions have a reason to restart: what happens to an attempt concerns its region only.
+func (w *world) blame(ev Event) {
+	attempt := func(id job.AttemptID) {
+		if w.attempts[id.Task] == id.Attempt {
+			w.failed[w.region[id.Task]] = true
+		}
+	}
+	there := func(executor job.ExecutorID) {
+		for _, x := range w.core.Executions() {
+			if x.Executor == executor {
+				w.failed[w.region[x.Task]] = true
+			}
+		}
+	}
+	switch ev := ev.(type) {
+	case TaskStateChanged:
+		if ev.State == job.TaskFailed || ev.State == job.TaskCanceled || ev.State == job.TaskCanceling {
+			attempt(ev.Attempt)
+		}
+	case TasksUnknown:
+		for _, id := range ev.Attempts {
+			attempt(id)
+		}
+	case DeployFailed:
+		for _, id := range ev.Attempts {
+			attempt(id)
+		}
+	case ExecutorLost:
+		there(ev.Executor)
+	case JobFailed:
+		if ev.Attempt != (job.AttemptID{}) {
+			attempt(ev.Attempt)
+			return
+		}
+		for i := range w.regions {
+			w.failed[i] = true
+		}
+	}
 }
 
 // checkProgress: a core that waits for an attempt to end or for a delay has a deadline, so that it cannot wait for ever.
@@ -45,19 +86,22 @@ func (w *world) do(e Effect) {
 	}
 	switch e := e.(type) {
 	case RequestSlots:
-		if w.asked != 0 {
-			w.fatalf("slots are requested twice")
-		}
-		w.asked = e.Count
+		w.requests(e)
 	case ReleaseSlots:
-		w.asked = 0
+		w.request++
+		w.pool.Release("j")
 	case Deploy:
 		w.deploy(e.Placements)
 	case CancelTasks:
 		w.cancelTasks(e.Placements)
 	case DropExecutor:
 		w.droppedExecutors++
-		w.executor(e.Executor).registered = false
+		for _, x := range w.core.Executions() {
+			if x.Executor == e.Executor {
+				w.failed[w.region[x.Task]] = true
+			}
+		}
+		w.unregisters(w.executor(e.Executor))
 	case JobStatusChanged:
 		if e.From != w.state || !slices.Contains(jobTransitions[e.From], e.To) {
 			w.fatalf("%s, but the job was %s", e, w.state)
@@ -67,10 +111,27 @@ func (w *world) do(e Effect) {
 		if w.tasksRunning || w.state != job.Running {
 			w.fatalf("%s twice, or not in RUNNING", e)
 		}
-		w.tasksRunning = true
+		w.tasksRunning, w.endOfData = true, false
+		for _, p := range e.Placements {
+			w.announced[p.Attempt] = true
+		}
+		if len(e.Placements) != len(w.region) || len(w.announced) != len(w.region) {
+			w.fatalf("%s, but the job has %d tasks, and %d attempts were announced and not stopped", e, len(w.region), len(w.announced))
+		}
 	case TasksStopped:
-		if !w.tasksRunning {
+		if len(w.announced) == 0 {
 			w.fatalf("%s without a start", e)
+		}
+		for _, id := range e.Attempts {
+			if !w.announced[id] {
+				w.fatalf("%s, but %s was not announced, or has stopped before", e, id)
+			}
+			delete(w.announced, id)
+		}
+		if e.Attempts == nil {
+			clear(w.announced)
+		} else if w.restartedAlone++; len(w.announced) == 0 {
+			w.fatalf("%s: nothing runs on, and it does not say so", e)
 		}
 		w.tasksRunning = false
 	case EndOfDataReached:
@@ -81,45 +142,78 @@ func (w *world) do(e Effect) {
 	}
 }
 
+// deploy checks that whole regions are deployed that have ended everywhere, once for each time that they had a reason to restart.
 func (w *world) deploy(placements []job.Placement) {
-	w.endOfData = false
-	w.attempt++
+	deployed := map[int]int{}
+	for _, p := range placements {
+		task := p.Attempt.Task
+		deployed[w.region[task]]++
+		if want := w.attempts[task] + 1; p.Attempt.Attempt != want {
+			w.fatalf("deploys %s, want attempt %d", p.Attempt, want)
+		}
+		w.attempts[task]++
+		w.checkEnded(p.Attempt)
+	}
+	for i, n := range deployed {
+		if n != len(w.regions[i]) {
+			w.fatalf("deploys %d of the %d tasks of region %d", n, len(w.regions[i]), i)
+		}
+		if !w.failed[i] && w.attempts[w.regions[i][0]] > 1 {
+			w.fatalf("deploys region %d again, which has not failed since the last time", i)
+		}
+		delete(w.failed, i)
+	}
+	w.send(placements)
+}
+
+// checkEnded: no attempt of the region may run, or start later.
+func (w *world) checkEnded(a job.AttemptID) {
 	for _, e := range w.executors {
 		if !e.registered {
 			continue
 		}
 		for id := range e.running {
-			w.fatalf("deploys attempt %d while %s still runs on %s", w.attempt, id, e.id)
+			if w.region[id.Task] == w.region[a.Task] {
+				w.fatalf("deploys %s while %s still runs on %s", a, id, e.id)
+			}
 		}
 		for _, c := range e.commands {
-			if c.deploy {
-				w.fatalf("deploys attempt %d while %s may still start on %s", w.attempt, c.attempt, e.id)
+			if c.deploy && w.region[c.attempt.Task] == w.region[a.Task] {
+				w.fatalf("deploys %s while %s may still start on %s", a, c.attempt, e.id)
 			}
 		}
 	}
-	if len(placements) != len(w.core.Executions()) {
-		w.fatalf("deploys %d tasks", len(placements))
+}
+
+// send gives the tasks to their executors, one call each.
+func (w *world) send(placements []job.Placement) {
+	calls := map[job.ExecutorID][]job.AttemptID{}
+	for _, p := range placements {
+		calls[p.Executor] = append(calls[p.Executor], p.Attempt)
 	}
-	failed := map[job.ExecutorID]bool{}
-	for i, p := range placements {
-		if want := (job.AttemptID{Job: "j", Task: w.core.Executions()[i].Task, Attempt: w.attempt}); p.Attempt != want {
-			w.fatalf("deploys %s, want %s", p.Attempt, want)
+	for _, e := range w.executors {
+		attempts := calls[e.id]
+		if attempts == nil {
+			continue
 		}
-		e := w.executor(p.Executor)
-		if _, seen := failed[e.id]; !seen {
-			failed[e.id] = !e.registered || w.chance(0.05)
-			if failed[e.id] {
-				w.inbox = append(w.inbox, DeployFailed{Executor: e.id, Attempt: w.attempt, Failure: job.Failure{Class: job.FailureInfrastructure, Message: "random"}})
+		failed := !e.registered || w.chance(0.05)
+		if failed {
+			failure := job.Failure{Class: job.FailureInfrastructure, Message: "random"}
+			w.inbox = append(w.inbox, DeployFailed{Executor: e.id, Attempts: attempts, Failure: failure})
+		}
+		if e.alive && (!failed || w.rng.IntN(2) == 0) { // a failed call may have arrived all the same
+			for _, a := range attempts {
+				e.commands = append(e.commands, command{true, a})
 			}
-		}
-		if e.alive && (!failed[e.id] || w.rng.IntN(2) == 0) { // a failed call may have arrived all the same
-			e.commands = append(e.commands, command{true, p.Attempt})
 		}
 	}
 }
 
 func (w *world) cancelTasks(placements []job.Placement) {
 	for _, p := range placements {
+		if (w.state == job.Running || w.state == job.Restarting) && !w.failed[w.region[p.Attempt.Task]] {
+			w.fatalf("cancels %s, whose region has not failed", p.Attempt)
+		}
 		e := w.executor(p.Executor)
 		switch {
 		case !e.registered:

@@ -8,14 +8,15 @@ import (
 	"time"
 
 	"github.com/weirstream/weir/internal/job"
+	"github.com/weirstream/weir/internal/slotpool"
 )
 
-// TestRandomEvents plays seeded random faults against the core in a small world of executors and a slot registry. After every step the promises
+// TestRandomEvents plays seeded random faults against the core in a small world of executors and a slot pool. After every step the promises
 // of the package are checked; after the faults have stopped the job must run, or end as it should. A failing seed is replayed with
 // -run 'TestRandomEvents/seed=N$'.
 func TestRandomEvents(t *testing.T) {
 	reached := map[job.State]int{}
-	dropped := 0
+	dropped, alone := 0, 0
 	for seed := range uint64(400) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			w := newWorld(t, seed)
@@ -35,6 +36,7 @@ func TestRandomEvents(t *testing.T) {
 			}
 			reached[w.core.State()]++
 			dropped += w.droppedExecutors
+			alone += w.restartedAlone
 		})
 	}
 	for _, s := range []job.State{job.Running, job.Finished, job.Canceled, job.Failed} {
@@ -44,6 +46,9 @@ func TestRandomEvents(t *testing.T) {
 	}
 	if dropped == 0 && !t.Failed() {
 		t.Error("no seed drops an executor: the test does not test it")
+	}
+	if alone == 0 && !t.Failed() {
+		t.Error("no seed restarts a region while others run: the test does not test it")
 	}
 }
 
@@ -55,9 +60,15 @@ type world struct {
 	trace []string
 
 	executors []*fakeExecutor
-	inbox     []Event // of the loop: from the registry and failed calls
+	inbox     []Event // of the loop: from the pool and failed calls
 	history   []Event // delivered reports, for replays
-	asked     int     // slots; 0: no open request
+	pool      slotpool.Pool
+	request   int // number of the latest request
+	regions   [][]job.TaskID
+	region    map[job.TaskID]int
+	attempts  map[job.TaskID]int     // that were deployed last
+	failed    map[int]bool           // regions that have a reason to restart
+	announced map[job.AttemptID]bool // of TasksRunning, and of no TasksStopped since
 
 	bounded          bool // the job's input ends
 	cancelable       bool
@@ -65,8 +76,8 @@ type world struct {
 	endOfData        bool
 	tasksRunning     bool
 	state            job.State
-	attempt          int
 	droppedExecutors int
+	restartedAlone   int // regions
 }
 
 type fakeExecutor struct {
@@ -89,11 +100,25 @@ func newWorld(t *testing.T, seed uint64) *world {
 	w.bounded, w.cancelable = seed%3 == 0, seed%5 == 0
 	g := &job.Graph{Name: "random"}
 	for i := range 1 + w.rng.IntN(3) {
-		g.Vertices = append(g.Vertices, job.Vertex{ID: job.VertexID(fmt.Sprintf("v%d", i)), Parallelism: 1 + w.rng.IntN(3)})
+		v := job.Vertex{ID: job.VertexID(fmt.Sprintf("v%d", i)), Parallelism: 1 + w.rng.IntN(3)}
+		if i > 0 && w.chance(0.7) {
+			p := []job.Partitioning{job.Forward, job.Forward, job.Hash}[w.rng.IntN(3)]
+			g.Edges = append(g.Edges, job.Edge{From: g.Vertices[w.rng.IntN(i)].ID, To: v.ID, Partitioning: p})
+		}
+		g.Vertices = append(g.Vertices, v)
+	}
+	w.regions, w.region, w.attempts = g.Regions(), map[job.TaskID]int{}, map[job.TaskID]int{}
+	w.failed, w.announced = map[int]bool{}, map[job.AttemptID]bool{}
+	for i, tasks := range w.regions {
+		for _, id := range tasks {
+			w.region[id] = i
+		}
 	}
 	w.core = New(Config{Job: "j", Graph: g, Restart: job.RestartOptions{Attempts: 12, MaxDelay: time.Second}, CancelTimeout: 3 * time.Second})
 	for i := range 3 {
-		w.executors = append(w.executors, &fakeExecutor{id: job.ExecutorID(fmt.Sprintf("e%d", i)), registered: true, alive: true, running: map[job.AttemptID]job.TaskState{}})
+		e := &fakeExecutor{id: job.ExecutorID(fmt.Sprintf("e%d", i)), alive: true, running: map[job.AttemptID]job.TaskState{}}
+		w.executors = append(w.executors, e)
+		w.registers(e)
 	}
 	return w
 }
@@ -153,10 +178,14 @@ func (w *world) random(faults bool) {
 		if len(w.inbox) > 0 {
 			ev := w.inbox[0]
 			w.inbox = w.inbox[1:]
-			w.deliver(ev)
+			if g, ok := ev.(grant); !ok {
+				w.deliver(ev)
+			} else if g.number == w.request {
+				w.deliver(g.Event)
+			}
 		}
 	case n < 78:
-		w.registry()
+		w.deliver(Tick{Random: w.rng.Float64()}) // of a timer that nobody waits for any more
 	case n < 84:
 		if at, ok := w.core.Deadline(); ok {
 			w.now = later(w.now, at)
@@ -186,7 +215,12 @@ func (w *world) fault(e *fakeExecutor, n int) {
 		if w.chance(0.02) {
 			class = job.FailurePermanent
 		}
-		w.deliver(JobFailed{Failure: job.Failure{Class: class, Message: "random"}})
+		ev := JobFailed{Failure: job.Failure{Class: class, Message: "random"}}
+		if x := w.core.Executions(); w.chance(0.5) {
+			some := x[w.rng.IntN(len(x))]
+			ev.Attempt = job.AttemptID{Job: "j", Task: some.Task, Attempt: some.Attempt}
+		}
+		w.deliver(ev)
 	case 97:
 		if w.cancelable && w.chance(0.1) {
 			w.canceled = true
@@ -244,7 +278,7 @@ func (w *world) work(e *fakeExecutor, faults bool) {
 		report.Failure = job.Failure{Class: job.FailureClass(1 + w.rng.IntN(2)), Message: "random"}
 	case st < job.TaskRunning:
 		report.State = st + 1
-	case w.bounded && w.endOfData && id.Attempt == w.attempt:
+	case w.bounded && w.endOfData && id.Attempt == w.attempts[id.Task]:
 		report.State = job.TaskFinished
 	case w.bounded:
 		report.State, report.EndOfData = job.TaskRunning, true
@@ -261,34 +295,54 @@ func (w *world) work(e *fakeExecutor, faults bool) {
 func (w *world) register(e *fakeExecutor) {
 	switch {
 	case !e.alive && e.registered:
-		e.registered = false
+		w.unregisters(e)
 		if w.chance(0.5) {
 			e.reports = nil
 		}
 		w.deliver(ExecutorLost{Executor: e.id, Message: "connection closed"})
 	case !e.alive:
-		e.alive, e.registered = true, true
+		e.alive = true
+		w.registers(e)
 	case !e.registered: // it was dropped: a new process
 		e.kill()
 	}
 }
 
-// registry answers an open request.
-func (w *world) registry() {
-	if w.asked == 0 {
+func (w *world) registers(e *fakeExecutor) {
+	e.registered = true
+	w.pool.Add(slotpool.Executor{ID: e.id, Slots: 2, Jobs: []string{"j"}})
+	w.pool.Serve(w.granted)
+}
+
+func (w *world) unregisters(e *fakeExecutor) {
+	if e.registered {
+		e.registered = false
+		w.pool.Remove(e.id)
+	}
+}
+
+// requests asks the pool; the answer waits in the inbox as it does in the loop of a job.
+func (w *world) requests(e RequestSlots) {
+	w.request++
+	r := slotpool.Request{Job: "j", Name: "j", Number: w.request, Count: e.Count, Keep: map[job.ExecutorID]int{}, Prefer: map[job.ExecutorID]int{}}
+	for _, id := range e.Keep {
+		r.Keep[id]++
+	}
+	for _, id := range e.Prefer {
+		r.Prefer[id]++
+	}
+	w.granted("j", w.pool.Request(r))
+}
+
+type grant struct {
+	Event
+	number int
+}
+
+func (w *world) granted(_ job.ID, g slotpool.Grant) {
+	if g.Slots == nil {
+		w.inbox = append(w.inbox, grant{SlotsShort{Required: g.Short.Required, Available: g.Short.Available}, g.Number})
 		return
 	}
-	var slots []job.Slot
-	for _, e := range w.executors {
-		if e.registered && !e.hung {
-			slots = append(slots, job.Slot{Executor: e.id}, job.Slot{Executor: e.id})
-		}
-	}
-	w.rng.Shuffle(len(slots), func(i, j int) { slots[i], slots[j] = slots[j], slots[i] })
-	if len(slots) < w.asked {
-		w.inbox = append(w.inbox, SlotsShort{Required: w.asked, Available: len(slots)})
-		return
-	}
-	w.inbox = append(w.inbox, SlotsAllocated{Slots: slots[:w.asked]})
-	w.asked = 0
+	w.inbox = append(w.inbox, grant{SlotsAllocated{Slots: g.Slots}, g.Number})
 }

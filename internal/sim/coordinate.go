@@ -56,7 +56,7 @@ func (m *master) coordinate(e coordinator.Effect) {
 		m.feed(scheduler.CheckpointCompleted{})
 		m.completed(e)
 	case coordinator.FailJob:
-		m.feed(scheduler.JobFailed{Failure: e.Failure})
+		m.feed(scheduler.JobFailed{Failure: e.Failure, Attempt: e.Attempt})
 	case coordinator.Reply, coordinator.Aborted: // only the watcher wants to know
 	}
 }

@@ -25,6 +25,9 @@ var errDied = errors.New("the process has died")
 // lead starts a job master on what the one before has left in the records; one that cannot read or write them ends, and is started again.
 func (s *Sim) lead() {
 	m := &master{s: s, work: s.work, acks: map[coordinator.RequestID]func(checkpoint.Verdict){}}
+	m.running = execution{
+		sessions: map[job.ExecutorID]*session{}, senders: map[job.ExecutorID]*sender{}, placed: map[job.AttemptID]job.ExecutorID{}, failing: map[job.AttemptID]bool{},
+	}
 	m.registry = registry{m: m}
 	var err error
 	m.acting(func(ctx context.Context) {

@@ -38,7 +38,6 @@ type execution struct {
 	sessions  map[job.ExecutorID]*session
 	senders   map[job.ExecutorID]*sender
 	deploying []job.Placement
-	used      map[job.ExecutorID]bool // executors of the latest deployment
 	placed    map[job.AttemptID]job.ExecutorID
 	failing   map[job.AttemptID]bool
 }
@@ -58,7 +57,9 @@ func (m *master) feed(ev fmt.Stringer) { m.queue = append(m.queue, ev) }
 func (m *master) settle() {
 	for {
 		m.record()
-		m.deploy()
+		if len(m.queue) == 0 {
+			m.deploy()
+		}
 		if len(m.queue) == 0 {
 			return
 		}
@@ -126,11 +127,12 @@ func (m *master) schedule(e scheduler.Effect) {
 	switch e := e.(type) {
 	case scheduler.RequestSlots:
 		m.running.request++
-		m.registry.request(m.running.request, e.Count, maps.Clone(m.running.used))
+		m.registry.request(slotpool.Request{Number: m.running.request, Count: e.Count, Keep: countOf(e.Keep), Prefer: countOf(e.Prefer)})
 	case scheduler.ReleaseSlots:
 		m.running.request++
 		m.running.deploying = nil
 		m.stopSenders()
+		clear(m.running.sessions)
 		m.registry.release()
 	case scheduler.Deploy:
 		m.prepare(e.Placements)
@@ -147,55 +149,88 @@ func (m *master) schedule(e scheduler.Effect) {
 		}
 	case scheduler.TasksRunning:
 		m.s.watch.running = true
-		m.feed(coordinator.TasksRunning{Tasks: m.coordinated(e.Placements), Random: m.s.rng.Float64()})
+		m.feed(coordinator.TasksRunning{Tasks: m.coordinated(e), Random: m.s.rng.Float64()})
 	case scheduler.TasksStopped:
 		m.s.watch.running = false
 		reason := checkpoint.Suspended
-		if e.Failure.Class == job.FailureTask {
+		switch {
+		case e.Attempts != nil:
+			reason = checkpoint.FailoverRegion
+			m.s.faults["failover of a region"]++
+		case e.Failure.Class == job.FailureTask:
 			reason = checkpoint.TaskFailure
 		}
-		m.feed(coordinator.TasksStopped{Reason: reason})
+		m.feed(coordinator.TasksStopped{Reason: reason, Attempts: e.Attempts})
 	case scheduler.TaskFinished:
 		m.feed(coordinator.TaskFinished{Attempt: e.Attempt})
 	case scheduler.EndOfDataReached:
 		m.feed(coordinator.EndOfDataReached{})
-	case scheduler.Waiting:
+	case scheduler.Waiting, scheduler.RegionsRestart:
 	}
 }
 
-func (m *master) coordinated(placements []job.Placement) []coordinator.Task {
-	out := make([]coordinator.Task, len(placements))
-	for i, p := range placements {
-		out[i] = coordinator.Task{Attempt: p.Attempt, Source: m.s.work.graph.IsSource(p.Attempt.Task.Vertex)}
+func countOf(executors []job.ExecutorID) map[job.ExecutorID]int {
+	out := map[job.ExecutorID]int{}
+	for _, id := range executors {
+		out[id]++
 	}
 	return out
 }
 
-// granted takes the slots of a request, unless it was withdrawn.
-func (m *master) granted(g slotpool.Grant, sessions map[job.ExecutorID]*session) {
+func (m *master) coordinated(e scheduler.TasksRunning) []coordinator.Task {
+	out := make([]coordinator.Task, len(e.Placements))
+	for i, p := range e.Placements {
+		out[i] = coordinator.Task{
+			Attempt: p.Attempt, Source: m.s.work.graph.IsSource(p.Attempt.Task.Vertex), Finished: slices.Contains(e.Finished, p.Attempt),
+		}
+	}
+	return out
+}
+
+func (m *master) executorLost(s *session, message string) {
+	if m.running.sessions[s.executor.id] == s {
+		delete(m.running.sessions, s.executor.id)
+		m.feed(scheduler.ExecutorLost{Executor: s.executor.id, Message: message})
+	}
+}
+
+func (m *master) granted(g slotpool.Grant) {
 	if g.Number != m.running.request {
 		return
 	}
-	m.running.sessions = sessions
+	if g.Slots == nil {
+		m.feed(scheduler.SlotsShort{Required: g.Short.Required, Available: g.Short.Available, Message: g.Short.Message})
+		return
+	}
+	for _, slot := range g.Slots {
+		m.running.sessions[slot.Executor] = m.registry.session(slot.Executor)
+	}
 	m.feed(scheduler.SlotsAllocated{Slots: g.Slots})
 }
 
-func (m *master) short(g slotpool.Grant) {
-	if g.Number == m.running.request {
-		m.feed(scheduler.SlotsShort{Required: g.Short.Required, Available: g.Short.Available, Message: g.Short.Message})
-	}
-}
-
 func (m *master) prepare(placements []job.Placement) {
-	m.stopSenders()
 	r := &m.running
-	r.deploying = placements
-	m.records.ledger.ReserveAttempt(placements[0].Attempt.Attempt)
-	r.placed, r.failing = map[job.AttemptID]job.ExecutorID{}, map[job.AttemptID]bool{}
-	r.senders, r.used = map[job.ExecutorID]*sender{}, map[job.ExecutorID]bool{}
+	r.deploying = append(r.deploying, placements...)
+	tasks, used := map[job.TaskID]bool{}, map[job.ExecutorID]bool{}
+	for _, p := range placements {
+		tasks[p.Attempt.Task] = true
+		m.records.ledger.ReserveAttempt(p.Attempt.Attempt)
+	}
+	maps.DeleteFunc(r.placed, func(a job.AttemptID, _ job.ExecutorID) bool { return tasks[a.Task] })
+	maps.DeleteFunc(r.failing, func(a job.AttemptID, _ bool) bool { return tasks[a.Task] })
 	for _, p := range placements {
 		r.placed[p.Attempt] = p.Executor
-		r.used[p.Executor] = true
+	}
+	for _, executor := range r.placed {
+		used[executor] = true
+	}
+	for _, executor := range slices.Sorted(maps.Keys(r.senders)) {
+		if s := r.senders[executor]; !used[executor] || s.session != r.sessions[executor] {
+			s.stop()
+			delete(r.senders, executor)
+		}
+	}
+	for _, p := range placements {
 		if r.senders[p.Executor] == nil {
 			s := &sender{m: m, session: r.sessions[p.Executor]}
 			s.session.senders = append(s.session.senders, s)
@@ -208,15 +243,18 @@ func (m *master) stopSenders() {
 	for _, id := range slices.Sorted(maps.Keys(m.running.senders)) {
 		m.running.senders[id].stop()
 	}
-	m.running.senders = nil
+	clear(m.running.senders)
 }
 
 // deploy sends the tasks out, once no checkpoint is FINALIZING.
 func (m *master) deploy() {
-	placements := m.running.deploying
-	if placements == nil || !m.coord.Settled() || !m.records.ledger.AttemptReserved() {
+	if m.running.deploying == nil || !m.coord.Settled() || !m.records.ledger.AttemptReserved() {
 		return
 	}
+	placements := slices.DeleteFunc(m.running.deploying, func(p job.Placement) bool {
+		e, present := m.attempt(p.Attempt)
+		return !present || e.State != job.TaskDeploying // its executor is lost by now
+	})
 	m.running.deploying = nil
 	from := m.coord.Latest()
 	if from != nil {
@@ -238,14 +276,17 @@ func (m *master) deploy() {
 }
 
 func (m *master) sendDeploy(id job.ExecutorID, tasks []gateway.TaskDeployment) {
-	number := tasks[0].Attempt.Attempt
+	var attempts []job.AttemptID
+	for _, t := range tasks {
+		attempts = append(attempts, t.Attempt)
+	}
 	m.running.senders[id].send(call{
 		what: "deploy", ordered: true,
 		do: func(x *executor) { x.deploy(m, tasks) },
 		done: func(err error) {
 			if err != nil {
 				m.feed(scheduler.DeployFailed{
-					Executor: id, Attempt: number, Failure: job.Failure{Class: job.FailureInfrastructure, Message: err.Error()},
+					Executor: id, Attempts: attempts, Failure: job.Failure{Class: job.FailureInfrastructure, Message: err.Error()},
 				})
 			}
 		},
@@ -253,15 +294,21 @@ func (m *master) sendDeploy(id job.ExecutorID, tasks []gateway.TaskDeployment) {
 }
 
 func (m *master) cancelTasks(placements []job.Placement) {
-	if m.running.deploying != nil {
-		m.running.deploying = nil
-		m.feed(scheduler.TasksUnknown{Attempts: attemptsOf(placements)})
-		return
+	var sent, unsent []job.AttemptID
+	for _, a := range attemptsOf(placements) {
+		if slices.ContainsFunc(m.running.deploying, func(p job.Placement) bool { return p.Attempt == a }) {
+			unsent = append(unsent, a)
+		} else {
+			sent = append(sent, a)
+		}
 	}
-	m.perExecutor(attemptsOf(placements), func(id job.ExecutorID, attempts []job.AttemptID) {
+	if len(unsent) > 0 {
+		m.feed(scheduler.TasksUnknown{Attempts: unsent})
+	}
+	m.perExecutor(sent, func(id job.ExecutorID, attempts []job.AttemptID) {
 		s := m.running.senders[id]
 		if s == nil || s.session.over {
-			m.feed(scheduler.ExecutorLost{Executor: id, Message: "it is not registered any more"})
+			m.feed(scheduler.TasksUnknown{Attempts: attempts})
 			return
 		}
 		var unknown []job.AttemptID

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/weirstream/weir/internal/job"
-	"github.com/weirstream/weir/internal/scheduler"
 	"github.com/weirstream/weir/internal/slotpool"
 )
 
@@ -42,9 +41,9 @@ func (r *registry) begin(x *executor, incarnation int) *session {
 	s := &session{m: r.m, executor: x, incarnation: incarnation, heartbeat: r.m.s.now}
 	r.sessions = append(r.sessions, s)
 	slices.SortFunc(r.sessions, func(a, b *session) int { return cmp.Compare(a.executor.id, b.executor.id) })
-	r.pool.Add(slotpool.Executor{ID: x.id, Address: string(x.id), Slots: x.slots, Jobs: []string{"sim"}})
 	r.m.s.note("registered %s, incarnation %d", x.id, incarnation)
 	r.watch(s)
+	r.pool.Add(slotpool.Executor{ID: x.id, Address: string(x.id), Slots: x.slots, Jobs: []string{simName}})
 	r.serve()
 	return s
 }
@@ -75,7 +74,7 @@ func (r *registry) lose(s *session, message string) {
 	s.over = true
 	r.sessions = slices.DeleteFunc(r.sessions, func(o *session) bool { return o == s })
 	r.pool.Remove(s.executor.id)
-	r.m.feed(scheduler.ExecutorLost{Executor: s.executor.id, Message: message})
+	r.m.executorLost(s, message)
 	for _, c := range s.senders {
 		if end := c.busy; end != nil {
 			r.m.s.after(0, "call broken", func() { end(errBroken) })
@@ -99,26 +98,25 @@ func (r *registry) touch(x *executor, incarnation int) bool {
 	return false
 }
 
-// request asks for slots; an executor of the execution before is preferred.
-func (r *registry) request(number, count int, prefer map[job.ExecutorID]bool) {
-	r.granted(r.m.s.job, r.pool.Request(slotpool.Request{Job: r.m.s.job, Name: "sim", Order: 1, Number: number, Count: count, Prefer: prefer}))
+// simName is the name of the jobs, of which one is there at a time.
+const simName = "sim"
+
+func (r *registry) request(q slotpool.Request) {
+	q.Job, q.Name, q.Order = r.m.s.job, simName, 1
+	r.m.granted(r.pool.Request(q))
 }
 
-func (r *registry) release() {
-	r.pool.Release(r.m.s.job)
-	r.serve()
+func (r *registry) release() { r.pool.Release(r.m.s.job) }
+
+func (r *registry) serve() {
+	r.pool.Serve(func(_ job.ID, g slotpool.Grant) { r.m.granted(g) })
 }
 
-func (r *registry) serve() { r.pool.Serve(r.granted) }
-
-func (r *registry) granted(_ job.ID, g slotpool.Grant) {
-	if g.Slots == nil {
-		r.m.short(g)
-		return
-	}
-	sessions := map[job.ExecutorID]*session{}
+func (r *registry) session(id job.ExecutorID) *session {
 	for _, s := range r.sessions {
-		sessions[s.executor.id] = s
+		if s.executor.id == id {
+			return s
+		}
 	}
-	r.m.granted(g, sessions)
+	return nil
 }

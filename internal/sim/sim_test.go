@@ -74,7 +74,7 @@ func TestSim_Seeds(t *testing.T) {
 	}
 	for _, kind := range []string{
 		"request lost", "answer lost", "request repeated", "request overtaken", "storage fails before", "storage fails after", "storage stalls", "metadata stalls", "persist fails",
-		"executor crash", "partition", "task error", "task hang", "link break", "machine crash", "user request", "task finishes before others end",
+		"executor crash", "partition", "task error", "task hang", "link break", "machine crash", "user request", "task finishes before others end", "failover of a region",
 		"job master crash", "job master's machine crash", "job master dies in a storage operation", "checkpoint completed by recovery", "orphan swept", "resumed", "resumed at another parallelism",
 	} {
 		if sum.Faults[kind] == 0 {

@@ -40,6 +40,10 @@ type workload struct {
 func newWorkload(rng *rand.Rand, cfg Config) *workload {
 	n := 2 + rng.IntN(3)
 	w := &workload{graph: &job.Graph{Name: "sim", Fingerprint: "f"}, kinds: make([]kind, n), splits: make([][]int, n), keys: 3 + rng.IntN(12)}
+	pipelines := 0 // parallelism of all vertices, which are connected forward: as many failover regions
+	if rng.IntN(5) == 0 {
+		pipelines = 2 + rng.IntN(3)
+	}
 	w.pace = time.Duration(20+rng.IntN(100)) * time.Millisecond
 	for i := range n {
 		switch {
@@ -47,13 +51,16 @@ func newWorkload(rng *rand.Rand, cfg Config) *workload {
 			w.kinds[i] = source
 		case i == n-1 || i == n-2 && i > 1 && rng.IntN(5) == 0:
 			w.kinds[i] = sink
-		case rng.IntN(3) == 0:
+		case pipelines > 0 || rng.IntN(3) == 0:
 			w.kinds[i] = mapper
 		default:
 			w.kinds[i] = keyed
 		}
 		id := vertexID(i)
 		v := job.Vertex{ID: id, Name: string(id), Parallelism: 1 + rng.IntN(highestParallelism), MaxParallelism: maxParallelism}
+		if pipelines > 0 {
+			v.Parallelism = pipelines
+		}
 		v.Operators = []job.Operator{{ID: string(id), Kind: kindNames[w.kinds[i]], Stateful: w.kinds[i] != mapper}}
 		if w.kinds[i] == source {
 			v.Splits = make([][]byte, 1+rng.IntN(6))
@@ -61,7 +68,7 @@ func newWorkload(rng *rand.Rand, cfg Config) *workload {
 		}
 		w.graph.Vertices = append(w.graph.Vertices, v)
 	}
-	w.connect(rng)
+	w.connect(rng, pipelines > 0)
 	w.findPaths()
 	return w
 }
@@ -85,7 +92,7 @@ func lengths(rng *rand.Rand, cfg Config, splits, limit int) []int {
 func vertexID(i int) job.VertexID { return job.VertexID(fmt.Sprintf("v%d", i)) }
 
 // connect gives each vertex but the sources an input, each but the sinks an output, and sometimes more.
-func (w *workload) connect(rng *rand.Rand) {
+func (w *workload) connect(rng *rand.Rand, forward bool) {
 	n := len(w.kinds)
 	has := map[[2]int]bool{}
 	link := func(from, to int) {
@@ -95,6 +102,9 @@ func (w *workload) connect(rng *rand.Rand) {
 		has[[2]int{from, to}] = true
 		a, b := &w.graph.Vertices[from], &w.graph.Vertices[to]
 		p := []job.Partitioning{job.Hash, job.Rebalance, job.Forward}[rng.IntN(3)]
+		if forward {
+			p = job.Forward
+		}
 		if p == job.Forward && a.Parallelism != b.Parallelism {
 			p = job.Rebalance
 		}

@@ -48,7 +48,10 @@ type Request struct {
 	Order  int    // of the job's submission
 	Number int    // chosen by the job, comes back in the Grant
 	Count  int
-	Prefer map[job.ExecutorID]bool
+	// Keep is how many slots of which executors the job has and keeps; all others that it has are given back.
+	Keep map[job.ExecutorID]int
+	// Prefer is how many slots of which executors are wanted first of all.
+	Prefer map[job.ExecutorID]int
 }
 
 // waiter is a request that could not be served yet.
@@ -97,9 +100,18 @@ func (p *Pool) Each(f func(x Executor, free int)) {
 	}
 }
 
-// Request allocates slots, or lets the request wait. A job has at most one request: a new one takes the place of the one before.
+// Request allocates slots, or lets the request wait. A job has at most one request: a new one takes the place of the one before, even if that was
+// served and its job has not heard of it. What the job does not keep may be allocated to it again at once, before others that wait have a look at it;
+// the owner calls Serve for them.
 func (p *Pool) Request(r Request) Grant {
 	p.withdraw(r.Job)
+	for _, o := range p.executors {
+		if n := min(o.used[r.Job], r.Keep[o.ID]); n > 0 {
+			o.used[r.Job] = n
+		} else {
+			delete(o.used, r.Job)
+		}
+	}
 	if slots := p.allocate(r); slots != nil {
 		return Grant{Number: r.Number, Slots: slots}
 	}
@@ -137,8 +149,8 @@ func (p *Pool) Serve(grant func(job.ID, Grant)) {
 	}
 }
 
-// allocate takes all slots or none: each from the executor with the most free ones, before others from one that the job has used before,
-// and among equals from the first by id.
+// allocate takes all slots or none: first those that are preferred, the others each from the executor with the most free ones, and among equals
+// from the first by id.
 func (p *Pool) allocate(r Request) []job.Slot {
 	var from []*offer
 	free := 0
@@ -152,24 +164,19 @@ func (p *Pool) allocate(r Request) []job.Slot {
 		return nil
 	}
 	var out []job.Slot
-	for range r.Count {
-		best := slices.MinFunc(from, func(a, b *offer) int {
-			return cmp.Or(cmp.Compare(b.free(), a.free()), preference(r.Prefer, a.ID, b.ID))
-		})
-		best.used[r.Job]++
-		out = append(out, job.Slot{Executor: best.ID, Address: best.Address})
+	take := func(o *offer) {
+		o.used[r.Job]++
+		out = append(out, job.Slot{Executor: o.ID, Address: o.Address})
+	}
+	for _, o := range from {
+		for range min(r.Prefer[o.ID], o.free(), r.Count-len(out)) {
+			take(o)
+		}
+	}
+	for len(out) < r.Count {
+		take(slices.MinFunc(from, func(a, b *offer) int { return cmp.Or(cmp.Compare(b.free(), a.free()), cmp.Compare(a.ID, b.ID)) }))
 	}
 	return out
-}
-
-func preference(prefer map[job.ExecutorID]bool, x, y job.ExecutorID) int {
-	switch {
-	case prefer[x] && !prefer[y]:
-		return -1
-	case prefer[y] && !prefer[x]:
-		return 1
-	}
-	return cmp.Compare(x, y)
 }
 
 // short says what a request waits for.

@@ -208,7 +208,9 @@ func (r *Registry) Detach(id job.ID) {
 func (r *Registry) Request(q Request) Allocation {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.allocation(r.mu.pool.Request(q))
+	a := r.allocation(r.mu.pool.Request(q))
+	r.serve() // with what the job has given back
+	return a
 }
 
 // Release gives all slots of a job back, and withdraws its request.
