@@ -23,6 +23,10 @@ const killPause = 2 * time.Second
 var binaries harness.Binaries
 
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == programArgument {
+		program()
+		return
+	}
 	os.Exit(func() int {
 		dir, err := os.MkdirTemp("", "weir-chaos-")
 		if err != nil {

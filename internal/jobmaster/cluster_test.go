@@ -114,7 +114,8 @@ type script struct {
 	behind  bool // its tasks work off a backlog
 }
 
-// graphOf is a source vertex and an aggregation with the given parallelism.
+// graphOf is a source vertex and an aggregation with the given parallelism. In the job "pipelines" they are connected forward, so that each subtask is a
+// failover region.
 func graphOf(name string, parallelism int) *job.Graph {
 	g := &job.Graph{Name: name, Fingerprint: "f1", Vertices: []job.Vertex{
 		{ID: "src", Name: "src", Parallelism: parallelism, MaxParallelism: 8, Operators: []job.Operator{{ID: "src", Kind: "source"}}},
@@ -122,6 +123,9 @@ func graphOf(name string, parallelism int) *job.Graph {
 	}, Edges: []job.Edge{{ID: "src->agg", From: "src", To: "agg", Partitioning: job.Hash}}}
 	for i := range 3 {
 		g.Vertices[0].Splits = append(g.Vertices[0].Splits, []byte{byte(i)})
+	}
+	if name == "pipelines" {
+		g.Edges[0].Partitioning = job.Forward
 	}
 	return g
 }
