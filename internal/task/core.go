@@ -169,7 +169,8 @@ func (c *Core) Step(now time.Time, ev Event) []Effect {
 	case InputEnded:
 		return c.end()
 	case Stopped:
-		return c.finish()
+		c.flushed = true // so that its channels end like any other
+		return append(c.end(), c.finish()...)
 	}
 	return nil
 }

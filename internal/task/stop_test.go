@@ -82,7 +82,7 @@ func TestFault_B46_DrainFlushesWhatOperatorsHold(t *testing.T) {
 	})
 }
 
-// TestFault_B102_RestoredFromItsStop_CommitsAndFinishes: nothing is read, nothing is emitted.
+// TestFault_B102_RestoredFromItsStop_CommitsAndFinishes: nothing is read, nothing is emitted but the end, without which no channel may close.
 func TestFault_B102_RestoredFromItsStop_CommitsAndFinishes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 1)
@@ -92,6 +92,6 @@ func TestFault_B102_RestoredFromItsStop_CommitsAndFinishes(t *testing.T) {
 		if err := r.wait(); err != nil {
 			t.Errorf("Run returned %v, want that the task has finished", err)
 		}
-		r.expect("a.restore[]", "a.open", "running", "closed", "a.close")
+		r.expect("a.restore[]", "a.open", "running", "end-of-data", "report-end-of-data", "closed", "a.close")
 	})
 }
