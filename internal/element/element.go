@@ -21,7 +21,8 @@ import (
 type Kind uint8
 
 // The kinds of elements. A channel carries any number of Records, Barrier and Cancel elements, in any order, and one EndOfData
-// after which only Barrier and Cancel elements follow. Closed is the last of all; a channel that ends without it has lost its sender.
+// after which only Barrier and Cancel elements follow. Closed is the last of all, behind an element that Ends; a channel that ends without it has lost
+// its sender.
 const (
 	Records   Kind = iota + 1 // a batch of records
 	Barrier                   // everything before it belongs to the checkpoint, everything after it does not
@@ -48,6 +49,12 @@ type Element struct {
 	Kind       Kind
 	Batch      Batch      // Records only
 	Checkpoint Checkpoint // Barrier and Cancel only; Cancel has only the ID
+}
+
+// Ends reports whether the receiver may have got everything with it: the end of data, or the barrier of a checkpoint that stops the job, behind which
+// records come only if it fails.
+func (e Element) Ends() bool {
+	return e.Kind == EndOfData || e.Kind == Barrier && e.Checkpoint.Stop.EndsTasks()
 }
 
 // String describes the element in one line.

@@ -20,9 +20,11 @@ type Config struct {
 	Resume bool
 	// SilentHeartbeats tell nothing of completed checkpoints, so that the coordinator's own repetition has to do.
 	SilentHeartbeats bool
-	Checkpoint       job.CheckpointOptions
-	Restart          job.RestartOptions
-	LogLines         int // of the end of the log that are kept; 0: some
+	// Stop is the mean time between requests for a savepoint that ends the job; 0: never. The next job starts from it.
+	Stop       time.Duration
+	Checkpoint job.CheckpointOptions
+	Restart    job.RestartOptions
+	LogLines   int // of the end of the log that are kept; 0: some
 }
 
 // Faults are what goes wrong: probabilities for each opportunity, and mean times between events, 0 for never.
@@ -67,6 +69,9 @@ func RandomConfig(seed uint64) Config {
 	cfg.SilentHeartbeats = rng.IntN(3) == 0
 	if rng.IntN(5) == 0 {
 		cfg.Resume, cfg.Checkpoint.DeleteOnCancel = true, false
+	}
+	if rng.IntN(4) == 0 {
+		cfg.Stop = time.Duration(2+rng.IntN(8)) * time.Second
 	}
 	if seed%10 == 0 {
 		return cfg

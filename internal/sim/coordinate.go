@@ -34,9 +34,9 @@ func (m *master) coordinate(e coordinator.Effect) {
 		m.storage("write metadata", stall, func(ctx context.Context) coordinator.Event {
 			data, err := checkpoint.EncodeMetadata(e.Metadata)
 			if err == nil {
-				err = storage.Publish(ctx, m.s.store, e.Dir+"/"+checkpoint.MetadataFile, data)
+				err = m.publish(ctx, e.Dir, data)
 			}
-			return coordinator.MetadataWritten{ID: e.ID, Outcome: outcomeOf(err), Err: text(err)}
+			return metadataWritten{coordinator.MetadataWritten{ID: e.ID, Outcome: outcomeOf(err), Err: text(err)}, e.Dir, e.Stops}
 		})
 	case coordinator.SendNotifyComplete:
 		m.notifyComplete(e)
@@ -45,7 +45,7 @@ func (m *master) coordinate(e coordinator.Effect) {
 			m.send(id, call{
 				what: "notify aborted",
 				do:   func(x *executor) { x.notifyAborted(e.ID, e.LatestCompleted, attempts) },
-				done: func(error) {},
+				done: func(err error) { m.abortConfirmed(e.ID, attempts, err) },
 			})
 		})
 	case coordinator.Discard:
@@ -55,6 +55,8 @@ func (m *master) coordinate(e coordinator.Effect) {
 	case coordinator.Completed:
 		m.feed(scheduler.CheckpointCompleted{})
 		m.completed(e)
+	case coordinator.CancelJob:
+		m.feed(scheduler.CancelRequested{})
 	case coordinator.FailJob:
 		m.feed(scheduler.JobFailed{Failure: e.Failure, Attempt: e.Attempt})
 	case coordinator.Reply, coordinator.Aborted: // only the watcher wants to know
@@ -80,9 +82,39 @@ func (m *master) storage(what string, stall time.Duration, f func(ctx context.Co
 		m.open--
 		if ev != nil {
 			m.s.watch.stored(ev)
-			m.feed(ev)
+			m.stored(ev)
 		}
 	})
+}
+
+// metadataWritten is the answer of a write of metadata, with what the records need of a savepoint that stops the job.
+type metadataWritten struct {
+	coordinator.MetadataWritten
+	dir   string
+	stops bool
+}
+
+// stored takes the answer of a storage call. A savepoint that stops the job has to be recorded before it counts as completed.
+func (m *master) stored(ev coordinator.Event) {
+	w, isMetadata := ev.(metadataWritten)
+	switch r := &m.records; {
+	case !isMetadata:
+		m.feed(ev)
+	case !w.stops || w.Outcome != coordinator.Written || r.ledger.End() != nil:
+		m.feed(w.MetadataWritten)
+	default:
+		r.ledger.Stop(w.dir)
+		r.stop = &w.MetadataWritten
+	}
+}
+
+func (m *master) abortConfirmed(id checkpoint.ID, attempts []job.AttemptID, err error) {
+	if err != nil {
+		return
+	}
+	for _, a := range attempts {
+		m.feed(coordinator.AbortConfirmed{Attempt: a, ID: id})
+	}
 }
 
 func (m *master) sendTrigger(e coordinator.SendTrigger) {

@@ -26,6 +26,7 @@ type link struct {
 	records int               // batches that are under way or in the queue
 	barrier int64             // the latest that was sent
 	sentEnd bool              // end of data
+	ends    bool              // the receiver may have got everything
 	closed  bool              // that the sender has finished has arrived
 	broken  bool
 }
@@ -45,8 +46,12 @@ func (l *link) send(e element.Element) error {
 		l.s.violate("order", "%s sends records after its end of data", l.key.from)
 	}
 	l.sentEnd = l.sentEnd || e.Kind == element.EndOfData
+	l.ends = e.Ends() || l.ends && e.Kind != element.Records
+	if e.Kind == element.Closed && !l.ends {
+		return fmt.Errorf("send to %s: the channel is closed before its end", l.key.to)
+	}
 	if l.broken {
-		if l.sentEnd {
+		if l.ends {
 			return nil // a receiver that has got everything may end before its senders
 		}
 		return fmt.Errorf("send to %s: the connection broke", l.key.to)
@@ -104,7 +109,7 @@ func (l *link) breakOff() {
 
 // brokenOutput fails a sender whose receiver has not got everything.
 func (t *simTask) brokenOutput(l *link) {
-	if t.state == job.TaskRunning && !t.dead && !l.sentEnd {
+	if t.state == job.TaskRunning && !t.dead && !l.ends {
 		t.fail(job.FailureInfrastructure, "lost the receiver "+l.key.to.String())
 	}
 }

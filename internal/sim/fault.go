@@ -30,6 +30,7 @@ func (s *Sim) plant() {
 		{"job master's machine crash", f.MasterMachineCrash, s.masterMachineCrash},
 		{"user request", f.UserRequest, s.userRequest},
 		{"sweep", f.Sweep, func() { s.master.sweep() }},
+		{"stop request", s.cfg.Stop, s.stopRequest},
 	} {
 		if p.mean > 0 {
 			s.plantOne(p.what, p.mean, p.do)
@@ -115,6 +116,20 @@ func (s *Sim) interrupt() {
 	if s.cfg.Resume {
 		s.after(s.upTo(s.cfg.FaultsFor), "cancel to resume", s.cancel)
 	}
+}
+
+// stopRequest asks for a savepoint that ends the job.
+func (s *Sim) stopRequest() {
+	if s.master.life.over {
+		return
+	}
+	s.watch.requests++
+	r := coordinator.TriggerRequested{
+		Request: coordinator.RequestID(2_000_000 + s.watch.requests), Kind: checkpoint.Savepoint, Stop: job.StopSuspend + job.StopMode(s.rng.IntN(3)),
+		Directory: checkpoint.SavepointDir(s.job, fmt.Sprint(s.watch.requests)),
+	}
+	s.watch.unanswered[r.Request] = true
+	s.master.take(func() { s.master.feed(r) })
 }
 
 // killAll lets every executor die within a few milliseconds, once.

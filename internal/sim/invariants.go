@@ -27,6 +27,8 @@ type watcher struct {
 	latestDir   string
 	splits      map[job.TaskID][]int // of sources
 	savepoints  []*checkpoint.Completed
+	stop        string // directory of the savepoint that has stopped the job; empty: none
+	stopMode    job.StopMode
 	verified    int // version of the storage that checkRetained has seen
 	discarded   map[checkpoint.ID]bool
 	requests    int
@@ -46,7 +48,7 @@ func newWatcher() watcher {
 		started: map[checkpoint.ID]coordinator.InitLocation{}, discarded: map[checkpoint.ID]bool{}, completed: map[checkpoint.ID]bool{}, aborted: map[checkpoint.ID]bool{},
 		prefixes: map[string]*prefix{}, splits: map[job.TaskID][]int{}, unanswered: map[coordinator.RequestID]bool{}, output: map[int]*visibleOutput{},
 		committedTo: map[job.TaskID]checkpoint.ID{}, finished: map[job.AttemptID]bool{}, restarts: -1,
-		leaders: leaders{deployed: map[job.AttemptID]job.LeaderEpoch{}, doubtful: map[checkpoint.ID]bool{}},
+		leaders: leaders{deployed: map[job.AttemptID]job.LeaderEpoch{}, doubtful: map[checkpoint.ID]bool{}, stops: map[checkpoint.ID]job.StopMode{}},
 	}
 }
 
@@ -64,6 +66,8 @@ func (w *watcher) effect(s *Sim, e coordinator.Effect) {
 	switch e := e.(type) {
 	case coordinator.InitLocation:
 		w.checkIDs(s, e)
+	case coordinator.SendTrigger:
+		w.leaders.stops[e.ID] = e.Stop
 	case coordinator.Completed:
 		w.checkOutcome(s, e.ID, w.completed)
 		w.complete(s, e)
@@ -72,6 +76,8 @@ func (w *watcher) effect(s *Sim, e coordinator.Effect) {
 		}
 	case coordinator.Aborted:
 		w.checkOutcome(s, e.ID, w.aborted)
+	case coordinator.CancelJob:
+		w.stopped(s, w.leaders.cancelsWith, job.StopCancel)
 	case coordinator.SendNotifyComplete:
 		w.checkNotify(s, e.ID)
 	case coordinator.Reply:
@@ -113,15 +119,12 @@ func (w *watcher) complete(s *Sim, e coordinator.Completed) {
 	if s.calm {
 		w.since++
 	}
-	w.durable(s, e.ID, e.Kind)
+	w.durable(s, e.ID, e.Stop)
 }
 
 // durable takes a checkpoint into the model that counts as completed from now on.
-func (w *watcher) durable(s *Sim, id checkpoint.ID, kind checkpoint.Kind) {
-	dir := checkpoint.Dir(s.job, id)
-	if kind == checkpoint.Savepoint {
-		dir = w.started[id].Directory
-	}
+func (w *watcher) durable(s *Sim, id checkpoint.ID, stop job.StopMode) {
+	dir := w.dirOf(s.job, id)
 	md, err := s.readMetadata(dir)
 	if err != nil || !s.isDurable(dir) {
 		s.violate("I7", "checkpoint %d counts as completed, and its metadata is not durable (%v)", id, err)
@@ -135,11 +138,16 @@ func (w *watcher) durable(s *Sim, id checkpoint.ID, kind checkpoint.Kind) {
 	if err := s.checkState(p, md); err != nil {
 		s.violate("I8", "checkpoint %d: %v", id, err)
 	}
-	if kind == checkpoint.Savepoint {
-		w.savepoints = append(w.savepoints, &checkpoint.Completed{Dir: dir, Metadata: md})
-		return
-	}
 	w.prefixes[dir] = p
+	if md.Kind == checkpoint.Savepoint {
+		w.savepoints = append(w.savepoints, &checkpoint.Completed{Dir: dir, Metadata: md})
+		if stop != job.StopNone {
+			w.stopped(s, dir, stop)
+		}
+		if !stop.EndsTasks() {
+			return
+		}
+	}
 	if id > w.latest {
 		w.latest, w.latestDir = id, dir
 	}
@@ -176,7 +184,7 @@ func (w *watcher) stored(ev coordinator.Event) {
 		if ev.Err == "" {
 			w.discarded[ev.ID] = true
 		}
-	case coordinator.MetadataWritten:
+	case metadataWritten:
 		w.leaders.doubtful[ev.ID] = ev.Outcome == coordinator.Uncertain
 	}
 }
@@ -272,7 +280,28 @@ func (w *watcher) prefixOf(s *Sim, id checkpoint.ID) *prefix {
 	if o := s.origin; o != nil && id == o.id {
 		return o.prefix
 	}
-	return w.prefixes[checkpoint.Dir(s.job, id)]
+	return w.prefixes[w.dirOf(s.job, id)]
+}
+
+// dirOf is where a checkpoint of a job is.
+func (w *watcher) dirOf(j job.ID, id checkpoint.ID) string {
+	if e := w.started[id]; e.Kind == checkpoint.Savepoint {
+		return e.Directory
+	}
+	return checkpoint.Dir(j, id)
+}
+
+// idOf is the inverse of dirOf.
+func (w *watcher) idOf(dir string) checkpoint.ID {
+	if dir == w.latestDir {
+		return w.latest
+	}
+	for id, e := range w.started {
+		if e.Kind == checkpoint.Savepoint && e.Directory == dir {
+			return id
+		}
+	}
+	return 0
 }
 
 func (w *watcher) sink(vertex int) *visibleOutput {
@@ -322,7 +351,7 @@ func (w *watcher) finish(t *simTask) {
 		return
 	}
 	p := w.prefixOf(t.s, t.watched.notified)
-	if p == nil || !p.ended[t.attempt.Task] {
+	if p == nil || !p.ended[t.attempt.Task] && (p.dir != w.stop || !w.stopMode.EndsTasks()) {
 		t.s.violate("finished", "%s finishes with checkpoint %d, in which it had not ended", t.attempt, t.watched.notified)
 	}
 	w.finished[t.attempt] = true
@@ -401,15 +430,16 @@ func (s *Sim) checkEnd(state job.State) {
 		s.violate("I5", "the job finished without a checkpoint")
 		return
 	}
+	stopped := p.dir == s.watch.stop
 	for v, offsets := range p.offsets {
 		for split, offset := range offsets {
-			if offset != s.work.splits[v][split] {
+			if !stopped && offset != s.work.splits[v][split] {
 				s.violate("I5", "the job finished, and its last checkpoint has split %d of vertex %d at %d of %d", split, v, offset, s.work.splits[v][split])
 			}
 		}
 	}
 	for _, e := range s.watch.leaders.last {
-		if !p.ended[e.Task] {
+		if !p.ended[e.Task] && s.watch.stopMode != job.StopSuspend {
 			s.violate("I5", "the job finished, and in its last checkpoint %s had not ended", e.Task)
 		}
 		if !s.watch.finished[job.AttemptID{Job: s.job, Task: e.Task, Attempt: e.Attempt}] {

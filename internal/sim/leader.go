@@ -213,9 +213,16 @@ func (m *master) readCheckpoints(ctx context.Context) (checkpoint.Recovery, *che
 		return checkpoint.Recovery{}, nil, err
 	}
 	known := m.records.known
+	if known.Stopped != "" {
+		known.Completed = 0 // it does not go on from any of them
+	}
 	r, err := checkpoint.Recover(m.s.job, files, known.Reserved, known.Completed)
 	if err != nil {
 		m.s.violate("I3", "job master %d: %v: completed was %d", m.life.epoch, err, known.Completed)
+	}
+	if err == nil && known.Stopped != "" {
+		r.Latest, r.Older = 0, nil
+		return r, m.readStop(known.Stopped), nil
 	}
 	if err != nil || r.Latest == 0 {
 		return r, m.readOrigin(true), err

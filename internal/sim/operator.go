@@ -237,7 +237,7 @@ func (o *sinkOp) open() error {
 func (o *sinkOp) capture(id checkpoint.ID) part {
 	if len(o.buffer) > 0 {
 		tx := &transaction{owner: o.t.attempt, records: o.buffer}
-		o.pending = append(o.pending, pendingCommit{id, fmt.Sprintf("%s-c%d", o.t.attempt, id), tx, new(bool)})
+		o.pending = append(o.pending, pendingCommit{id, fmt.Sprintf("%s/%s-c%d", o.t.attempt.Job, o.t.attempt, id), tx, new(bool)})
 		o.buffer = nil
 	}
 	p := part{isItems: true}
@@ -263,7 +263,7 @@ func (o *sinkOp) capture(id checkpoint.ID) part {
 }
 
 func (o *sinkOp) complete(id checkpoint.ID) error {
-	o.commitUpTo(id, id, checkpoint.Dir(o.t.attempt.Job, id))
+	o.commitUpTo(id, id, o.t.s.watch.dirOf(o.t.attempt.Job, id))
 	o.t.s.watch.committed(o.t.s, o.t.attempt, id)
 	return nil
 }

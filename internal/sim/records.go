@@ -18,9 +18,10 @@ type records struct {
 	job        ha.Job
 	known      ha.Progress // when this job master began
 	ledger     ha.Ledger
-	held       []coordinator.InitLocation // of checkpoints whose ids are not reserved
-	recovering bool                       // the checkpoints are not known yet
-	older      []string                   // directories of those completed before the one that was restored; newer ones take their place
+	held       []coordinator.InitLocation   // of checkpoints whose ids are not reserved
+	stop       *coordinator.MetadataWritten // of the savepoint that stops the job, until that is recorded
+	recovering bool                         // the checkpoints are not known yet
+	older      []string                     // directories of those completed before the one that was restored; newer ones take their place
 }
 
 // state is that of the job, as people see it.
@@ -53,6 +54,10 @@ func (m *master) record() {
 		}
 		return reserved
 	})
+	if r.stop != nil && (r.ledger.StopRecorded() || r.ledger.End() != nil) {
+		m.feed(*r.stop)
+		r.stop = nil
+	}
 	w, due := r.ledger.Due()
 	if !due {
 		return

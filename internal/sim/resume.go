@@ -9,7 +9,10 @@ import (
 	"github.com/weirstream/weir/internal/job"
 )
 
-// origin is the checkpoint that a job is started from, of the job before it.
+// maxJobs is how many jobs follow one another in a run.
+const maxJobs = 4
+
+// origin is the checkpoint or savepoint that a job is started from, of the job before it.
 type origin struct {
 	id      checkpoint.ID
 	dir     string
@@ -17,20 +20,25 @@ type origin struct {
 	prefix  *prefix
 }
 
-// resume starts the next job from the latest checkpoint of one that was canceled; false: there is none, or it was resumed before. The job master
-// is started again for it, so that everything of the job before is late.
+// resume starts the next job from the savepoint that has stopped one, or from the latest checkpoint of one that was canceled to be resumed; false:
+// there is none, or there were enough jobs. The job master is started again for it, so that everything of the job before is late.
 func (s *Sim) resume() bool {
 	w := &s.watch
-	if !s.cfg.Resume || s.origin != nil || w.leaders.end.State != job.Canceled || w.latest == 0 {
+	from, canceled := w.stop, s.cfg.Resume && s.jobs == 1 && w.leaders.end.State == job.Canceled
+	if from == "" && canceled {
+		from = w.latestDir
+	}
+	if p := w.prefixes[from]; p == nil || s.jobs == maxJobs || w.stop != "" && w.stopMode == job.StopDrain {
 		return false
 	}
-	s.origin = &origin{id: w.latest, dir: w.latestDir, claimed: s.rng.IntN(2) == 0, prefix: w.prefixes[w.latestDir]}
+	s.origin = &origin{id: w.idOf(from), dir: from, claimed: s.rng.IntN(2) == 0, prefix: w.prefixes[from]}
 	s.faults["resumed"]++
 	next := s.work.rescaled(s.rng, s.origin.prefix)
 	if next != s.work {
 		s.faults["resumed at another parallelism"]++
 	}
-	s.job, s.work = "job-2", next
+	s.jobs++
+	s.job, s.work = job.ID(fmt.Sprintf("job-%d", s.jobs)), next
 	s.watch = w.next(s.origin)
 	s.note("job %s starts from %s, claimed %t: %s", s.job, s.origin.dir, s.origin.claimed, s.work)
 	s.master.crash("is replaced")
@@ -48,10 +56,21 @@ func (w *watcher) next(o *origin) watcher {
 	out.started[o.id] = w.started[o.id]
 	from := &checkpoint.Completed{Dir: o.dir}
 	out.leaders.kept = []*checkpoint.Completed{from}
+	out.savepoints = slices.DeleteFunc(out.savepoints, func(c *checkpoint.Completed) bool { return c.Dir == o.dir })
 	if !o.claimed {
 		out.savepoints = append(out.savepoints, from)
 	}
 	return out
+}
+
+// readStop reads the savepoint that the job was stopped with.
+func (m *master) readStop(dir string) *checkpoint.Completed {
+	md, err := m.s.readMetadata(dir)
+	if err != nil {
+		m.s.violate("I3", "job %s was stopped with %s: %v", m.s.job, dir, err)
+		return nil
+	}
+	return &checkpoint.Completed{Dir: dir, Metadata: md, Stopped: true}
 }
 
 // readOrigin reads the checkpoint that the job was started from; nil: there is none, or nobody needs it.

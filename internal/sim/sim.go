@@ -42,6 +42,7 @@ type Sim struct {
 	failed  *Violation
 
 	job       job.ID // that runs
+	jobs      int    // so far
 	work      *workload
 	origin    *origin          // that the job was started from; nil: none
 	store     *storagetest.Mem // checkpoints
@@ -102,7 +103,7 @@ func newSim(cfg Config) *Sim {
 		store: storagetest.NewMem(), records: storagetest.NewMem(), links: map[linkKey]*link{}, faults: map[string]int{},
 	}
 	s.work = newWorkload(s.rng, cfg)
-	s.job = firstJob
+	s.job, s.jobs = firstJob, 1
 	s.durable = newDurability()
 	s.store.SetFaults(s.storageFault)
 	s.records.SetFaults(s.recordFault)
@@ -112,7 +113,7 @@ func newSim(cfg Config) *Sim {
 	for i := range 2 + s.rng.IntN(3) {
 		s.executors = append(s.executors, newExecutor(s, i))
 	}
-	for slots := 0; slots < s.work.graph.MaxVertexParallelism() || cfg.Resume && slots < highestParallelism; {
+	for slots := 0; slots < s.work.graph.MaxVertexParallelism() || (cfg.Resume || cfg.Stop > 0) && slots < highestParallelism; {
 		for _, x := range s.executors {
 			x.slots++
 			slots++

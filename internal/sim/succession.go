@@ -15,6 +15,9 @@ type leaders struct {
 	restarts int // of those that are gone
 	deployed map[job.AttemptID]job.LeaderEpoch
 	doubtful map[checkpoint.ID]bool // written, and nobody knows whether
+	stops    map[checkpoint.ID]job.StopMode
+	// cancelsWith is a savepoint after which the job is to be canceled, if its tasks still run.
+	cancelsWith string
 	kept     []*checkpoint.Completed
 	last     []scheduler.Execution // when the job entered its terminal state
 	end      *ha.End               // nil: it may go on
@@ -32,6 +35,9 @@ func (w *watcher) leads(s *Sim, epoch job.LeaderEpoch) {
 func (w *watcher) leaderless(s *Sim) {
 	w.running = false
 	clear(w.unanswered)
+	if w.stopMode == job.StopCancel && w.leaders.end == nil { // the job goes on as if it had not been asked for
+		w.stop, w.stopMode = "", job.StopNone
+	}
 	w.leaders.restarts += s.master.sched.Restarts()
 }
 
@@ -77,7 +83,11 @@ func (w *watcher) recovered(s *Sim, c *checkpoint.Completed) {
 		s.faults["checkpoint completed by recovery"]++
 		delete(w.aborted, id)
 		w.completed[id] = true
-		w.durable(s, id, checkpoint.Checkpoint)
+		stop := job.StopNone
+		if c.Stopped {
+			stop = w.leaders.stops[id]
+		}
+		w.durable(s, id, stop)
 	}
 }
 
@@ -113,6 +123,16 @@ func (w *watcher) reads(o *sourceOp) {
 		splits = append(splits, sp.split)
 	}
 	w.splits[o.t.attempt.Task] = splits
+}
+
+// stopped: the job ends with a savepoint.
+func (w *watcher) stopped(s *Sim, dir string, mode job.StopMode) {
+	if mode == job.StopCancel && w.leaders.cancelsWith != dir {
+		w.leaders.cancelsWith = dir // CancelJob says whether it is
+		return
+	}
+	s.faults["job stopped, "+mode.String()]++
+	w.stop, w.stopMode = dir, mode
 }
 
 // ends: a job whose end is recorded never runs again, nor ends in another way.

@@ -95,7 +95,7 @@ func (w *workload) peers(e job.Edge, vertex job.VertexID, a job.AttemptID) []job
 }
 
 func elementCheckpoint(e coordinator.SendTrigger) element.Checkpoint {
-	return element.Checkpoint{ID: int64(e.ID), Timestamp: e.Timestamp.UnixMilli(), Dir: e.Dir, Final: e.Final}
+	return element.Checkpoint{ID: int64(e.ID), Timestamp: e.Timestamp.UnixMilli(), Dir: e.Dir, Final: e.Final, Stop: e.Stop}
 }
 
 // live reports whether anything of the attempt still runs.
@@ -119,6 +119,12 @@ func (t *simTask) startUp() {
 		t.state = job.TaskRunning
 		t.s.note("%s runs on %s", t.attempt, t.x.id)
 		t.x.report(t)
+		if t.restore != nil && t.restore.Stopped {
+			if err := t.step(task.Stopped{}); err != nil {
+				t.fail(job.FailureInfrastructure, err.Error())
+			}
+			return
+		}
 		t.wake()
 	})
 }
@@ -289,7 +295,7 @@ func (t *simTask) input(channel int, e element.Element) error {
 
 // poll lets the source emit some records.
 func (t *simTask) poll(src *sourceOp) (bool, error) {
-	if t.drained {
+	if t.drained || t.core.Suspended() {
 		return false, nil
 	}
 	if src.ended() || t.core.Ended() {
