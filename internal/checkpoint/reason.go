@@ -44,6 +44,7 @@ const (
 	TooManyRequests    Reason = "TOO_MANY_REQUESTS"
 	AckTooLarge        Reason = "ACK_TOO_LARGE"
 	FailoverRegion     Reason = "FAILOVER_REGION"
+	HookFailure        Reason = "HOOK_FAILURE"
 	SavepointDirNeeded Reason = "SAVEPOINT_DIR_NEEDED"
 	JobStopping        Reason = "JOB_STOPPING"
 )

@@ -21,7 +21,7 @@ func (c *Core) book(ev Ack) checkpoint.Verdict {
 		return c.late(ev)
 	}
 	slot, ok := c.slot(p.exec, ev.Attempt)
-	if !ok || p.phase == locating {
+	if !ok || p.phase < triggered {
 		c.stale++
 		return checkpoint.Unknown
 	}
@@ -79,7 +79,7 @@ func (c *Core) metadata(p *pending) *checkpoint.Metadata {
 	m := &checkpoint.Metadata{
 		Job: c.cfg.Job, JobName: c.cfg.JobName, Params: c.cfg.Params,
 		ID: p.id, Kind: p.request.kind, Timestamp: p.timestamp,
-		Fingerprint: g.Fingerprint, Epoch: c.cfg.Epoch,
+		Fingerprint: g.Fingerprint, Epoch: c.cfg.Epoch, MasterStates: p.masterStates,
 		Vertices: make([]checkpoint.VertexState, len(g.Vertices)),
 	}
 	slot := 0

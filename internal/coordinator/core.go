@@ -101,6 +101,8 @@ func (c *Core) handle(ev Event) {
 		c.backlogChanged(ev)
 	case LocationReady:
 		c.locationReady(ev)
+	case HooksCalled:
+		c.hooksCalled(ev)
 	case TriggerFailed:
 		c.triggerFailed(ev)
 	case Ack:

@@ -275,6 +275,9 @@ func TestStrings_AreOneLineWithoutStateBytes(t *testing.T) {
 		{NotifyConfirmed{Attempt: a, ID: 1}, "NotifyConfirmed 1 src[0]#1"},
 		{Closed{DeleteAll: true}, "Closed delete=true"},
 		{BacklogChanged{Attempt: a, Behind: true}, "BacklogChanged src[0]#1 behind=true"},
+		{HooksCalled{ID: 1, States: []checkpoint.MasterState{{Hook: "lease", State: []byte("secret")}}}, "HooksCalled 1 lease=6B"},
+		{HooksCalled{ID: 1, Err: "x"}, `HooksCalled 1 error="x"`},
+		{CallHooks{ID: 1}, "CallHooks 1"},
 		{Tick{}, "Tick"},
 		{EndOfDataReached{}, "EndOfDataReached"},
 		{WriteMetadata{ID: 1, Dir: "/d", Metadata: meta}, "WriteMetadata 1 dir=/d vertices=1 subtasks=1"},
@@ -293,10 +296,10 @@ func TestStrings_AreOneLineWithoutStateBytes(t *testing.T) {
 }
 
 func TestReason_CountedAreThoseOfTheReference(t *testing.T) {
-	counted := map[checkpoint.Reason]bool{checkpoint.Expired: true, checkpoint.Declined: true, checkpoint.AsyncException: true, checkpoint.IOException: true, checkpoint.FinalizeFailure: true, checkpoint.AckTooLarge: true}
+	counted := map[checkpoint.Reason]bool{checkpoint.Expired: true, checkpoint.Declined: true, checkpoint.AsyncException: true, checkpoint.IOException: true, checkpoint.FinalizeFailure: true, checkpoint.AckTooLarge: true, checkpoint.HookFailure: true}
 	for _, r := range []checkpoint.Reason{
 		checkpoint.None, checkpoint.NotAllRunning, checkpoint.Suspended, checkpoint.Shutdown, checkpoint.Expired, checkpoint.Declined, checkpoint.TaskNotReady, checkpoint.TaskFailure, checkpoint.AsyncException, checkpoint.IOException, checkpoint.FinalizeFailure,
-		checkpoint.TriggerFailure, checkpoint.Subsumed, checkpoint.BarrierCanceled, checkpoint.TooManyRequests, checkpoint.AckTooLarge, checkpoint.SavepointDirNeeded, "SOMETHING_ELSE",
+		checkpoint.TriggerFailure, checkpoint.Subsumed, checkpoint.BarrierCanceled, checkpoint.TooManyRequests, checkpoint.AckTooLarge, checkpoint.SavepointDirNeeded, checkpoint.HookFailure, "SOMETHING_ELSE",
 	} {
 		if Counted(r) != counted[r] {
 			t.Errorf("%q counted: %t", r, Counted(r))

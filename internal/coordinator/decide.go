@@ -105,7 +105,7 @@ func (c *Core) next() (request, bool) {
 func (c *Core) mustWait(r request) bool {
 	n, limit := len(c.pending), c.cfg.Options.MaxConcurrent
 	for _, p := range c.pending {
-		if p.phase == locating || p.final() || p.stops() {
+		if p.phase < triggered || p.final() || p.stops() {
 			return true
 		}
 	}

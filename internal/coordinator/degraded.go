@@ -115,6 +115,8 @@ func (c *Core) whatIsAwaited(p *pending) string {
 	switch p.phase {
 	case locating:
 		return fmt.Sprintf("checkpoint %d waits for its directory", p.id)
+	case calling:
+		return fmt.Sprintf("checkpoint %d waits for its master hooks (%s)", p.id, c.hooks())
 	case finalizing:
 		return fmt.Sprintf("checkpoint %d waits for its metadata to be written", p.id)
 	default:

@@ -6,9 +6,11 @@
 // Promises: a checkpoint is completed or aborted, never both; nothing is notified before its metadata is durable; ids only grow; every
 // request is answered exactly once; after every Step the queue has been looked at, so no path can leave the core unable to trigger.
 //
-//	LOCATING ──location ready──► TRIGGERED ──last ack──► FINALIZING ──metadata written──► COMPLETED
-//	    │                            │                       │
-//	    └── expire, stop, failure ───┴── decline, subsume ───┴── metadata failed ──► ABORTED
+//	LOCATING ──ready──► CALLING ──hooks answer──► TRIGGERED ──last ack──► FINALIZING ──metadata written──► COMPLETED
+//	    │                  │                         │                       │
+//	    └─ expire, stop, failure ────────────────────┴── decline, subsume ───┴── metadata failed ──► ABORTED
+//
+// A job without master hooks passes CALLING at once.
 //
 // FINALIZING cannot be stopped: its metadata may be durable already, so only MetadataWritten ends it. Therefore one rule for the loop:
 //
@@ -16,7 +18,7 @@
 //	deployment from an older checkpoint would abort what a newer durable one has promised to commit.
 //
 // A core that is told of a new execution all the same aborts such a checkpoint when its write has answered. The loop answers every
-// InitLocation, WriteMetadata and Discard exactly once; with an Err when the storage did not answer in time.
+// InitLocation, CallHooks, WriteMetadata and Discard exactly once; with an Err when the storage did not answer in time.
 //
 //	event                   effects
 //	TasksRunning            none; the periodic timer is armed
@@ -25,7 +27,8 @@
 //	EndOfDataReached        InitLocation of the final checkpoint, or none while it waits
 //	TaskFinished            SendTrigger to the tasks behind it; WriteMetadata if it was the last one that was waited for
 //	BacklogChanged          none; the periodic timer may move to an earlier time
-//	LocationReady           SendTrigger to the sources; Discard if the checkpoint is over; Aborted if it failed
+//	LocationReady           CallHooks, or SendTrigger to the sources; Discard if the checkpoint is over; Aborted if it failed
+//	HooksCalled             SendTrigger to the sources; Aborted if a hook failed
 //	Ack                     AckReply; after the last one WriteMetadata
 //	Decline, TriggerFailed  Aborted, SendNotifyAborted, Discard, Reply, FailJob when too many failed in a row
 //	MetadataWritten         Completed, Reply, SendNotifyComplete, Discard of subsumed ones; or as Decline, without Discard when uncertain

@@ -20,6 +20,12 @@ type InitLocation struct {
 	Directory string // parent of a savepoint
 }
 
+// CallHooks: call Trigger of every master hook of the job, beside the loop; answer with HooksCalled.
+type CallHooks struct {
+	ID        checkpoint.ID
+	Timestamp time.Time
+}
+
 // SendTrigger: tell the executors of these attempts to inject the barrier; one call per executor.
 type SendTrigger struct {
 	ID        checkpoint.ID
@@ -108,6 +114,7 @@ type FailJob struct {
 type CancelJob struct{}
 
 func (InitLocation) effect()       {}
+func (CallHooks) effect()          {}
 func (SendTrigger) effect()        {}
 func (AckReply) effect()           {}
 func (WriteMetadata) effect()      {}

@@ -71,6 +71,13 @@ type LocationReady struct {
 	Err string
 }
 
+// HooksCalled answers CallHooks.
+type HooksCalled struct {
+	ID     checkpoint.ID
+	States []checkpoint.MasterState // of hooks that keep something; their ids are hooks of the job, each once
+	Err    string                   // names the hook that failed
+}
+
 // TriggerFailed: a trigger did not reach an executor, or the executor did not know an attempt.
 type TriggerFailed struct {
 	ID      checkpoint.ID
@@ -152,6 +159,7 @@ func (EndOfDataReached) event() {}
 func (TaskFinished) event()     {}
 func (BacklogChanged) event()   {}
 func (LocationReady) event()    {}
+func (HooksCalled) event()      {}
 func (TriggerFailed) event()    {}
 func (Ack) event()              {}
 func (Decline) event()          {}

@@ -30,6 +30,7 @@ type failures struct {
 var reasons = map[checkpoint.Reason]bool{
 	checkpoint.NotAllRunning: false, checkpoint.Suspended: false, checkpoint.Shutdown: false,
 	checkpoint.Expired: true, checkpoint.Declined: true, checkpoint.AsyncException: true, checkpoint.IOException: true, checkpoint.FinalizeFailure: true, checkpoint.AckTooLarge: true,
+	checkpoint.HookFailure:  true,
 	checkpoint.TaskNotReady: false, checkpoint.TaskFailure: false, checkpoint.TriggerFailure: false, checkpoint.Subsumed: false, checkpoint.BarrierCanceled: false,
 	checkpoint.FailoverRegion:  false,
 	checkpoint.TooManyRequests: false, checkpoint.SavepointDirNeeded: false, checkpoint.JobStopping: false,
@@ -55,7 +56,7 @@ func (c *Core) abort(p *pending, f failure) {
 	running := c.exec != nil && c.exec == p.exec
 
 	c.emit(Aborted{ID: p.id, Reason: f.reason, Message: f.message})
-	if running && p.phase != locating {
+	if running && p.phase >= triggered {
 		c.notifyAborted(p)
 	}
 	switch {
@@ -72,7 +73,7 @@ func (c *Core) abort(p *pending, f failure) {
 	if running && p.final() && !c.exec.final.done && c.triggering() {
 		c.exec.final.retryAt = c.now.Add(finalRetryDelay)
 	}
-	if running && p.request.stop == job.StopDrain && p.phase != locating {
+	if running && p.request.stop == job.StopDrain && p.phase >= triggered {
 		c.notDrained(p, f)
 	} else if running {
 		c.count(p, f)
@@ -111,7 +112,7 @@ func (c *Core) count(p *pending, f failure) {
 
 // classOf is the class of a failure that ends an execution: what a task itself refuses is the task's, the rest is the surroundings'.
 func classOf(r checkpoint.Reason) job.FailureClass {
-	if r == checkpoint.Declined || r == checkpoint.AckTooLarge {
+	if r == checkpoint.Declined || r == checkpoint.AckTooLarge || r == checkpoint.HookFailure {
 		return job.FailureTask
 	}
 	return job.FailureInfrastructure

@@ -31,8 +31,8 @@ func (c *Core) taskFinished(ev TaskFinished) {
 		if !p.acked[slot] {
 			p.finished(slot, ev.Attempt.Task)
 		}
-		if p.phase == locating {
-			continue // the trigger set is read when the location is ready
+		if p.phase < triggered {
+			continue // the trigger set is read when the barriers are sent
 		}
 		c.sendTrigger(p, p.unacked(heads))
 		c.finalizeIfComplete(p)

@@ -60,6 +60,7 @@ type world struct {
 	ended      map[checkpoint.ID]string
 	durable    map[checkpoint.ID]bool // metadata is on disk
 	deleted    map[checkpoint.ID]bool
+	hooks      map[checkpoint.ID]bool // its master hook has given its state
 	doubtful   map[checkpoint.ID]bool // nobody but this test knows whether they are durable
 	writing    map[checkpoint.ID]bool
 	kept       map[checkpoint.ID]map[job.AttemptID]bool // acks that were answered KEPT
@@ -77,7 +78,7 @@ func newWorld(seed uint64) *world {
 	w := &world{
 		rng: rng, now: time.UnixMilli(1_700_000_000_000),
 		begun: map[checkpoint.ID]bool{}, kinds: map[checkpoint.ID]checkpoint.Kind{}, ended: map[checkpoint.ID]string{},
-		durable: map[checkpoint.ID]bool{}, deleted: map[checkpoint.ID]bool{}, doubtful: map[checkpoint.ID]bool{}, writing: map[checkpoint.ID]bool{},
+		durable: map[checkpoint.ID]bool{}, hooks: map[checkpoint.ID]bool{}, deleted: map[checkpoint.ID]bool{}, doubtful: map[checkpoint.ID]bool{}, writing: map[checkpoint.ID]bool{},
 		kept: map[checkpoint.ID]map[job.AttemptID]bool{}, acks: map[RequestID]Ack{},
 		asked: map[RequestID]bool{}, replied: map[RequestID]bool{},
 	}
@@ -87,7 +88,7 @@ func newWorld(seed uint64) *world {
 		Timeout:       time.Duration(1+rng.IntN(30)) * 100 * time.Millisecond,
 		MaxConcurrent: 1 + rng.IntN(3), Retained: 1 + rng.IntN(3), TolerableFailures: rng.IntN(3), DegradedAfter: seconds(rng.IntN(4) - 1), IntervalDuringBacklog: seconds(rng.IntN(4) - 1),
 	}
-	w.core = New(Config{Job: testJob, Graph: testGraph(), Epoch: 1, Options: w.options, History: 1 + rng.IntN(20)})
+	w.core = New(Config{Job: testJob, Graph: hooked(seed), Epoch: 1, Options: w.options, History: 1 + rng.IntN(20)})
 	return w
 }
 
@@ -266,6 +267,8 @@ func (w *world) observe(e Effect) {
 	switch e := e.(type) {
 	case InitLocation:
 		w.begin(e)
+	case CallHooks:
+		w.callHooks(e)
 	case SendTrigger:
 		w.trigger(e)
 	case AckReply:
@@ -306,115 +309,6 @@ func (w *world) observe(e Effect) {
 		}
 	case Aborted:
 		w.end(e.ID, "aborted")
-	}
-}
-
-func (w *world) begin(e InitLocation) {
-	if w.attempt == 0 {
-		w.fail("checkpoint %d triggered while no task runs", e.ID)
-	}
-	if w.stops.completed != 0 {
-		w.fail("checkpoint %d triggered after %d has stopped the job", e.ID, w.stops.completed)
-	}
-	if e.ID <= w.lastBegun {
-		w.fail("I2: id %d after %d", e.ID, w.lastBegun)
-	}
-	w.lastBegun, w.begun[e.ID], w.kinds[e.ID] = e.ID, true, e.Kind
-	w.kept[e.ID] = map[job.AttemptID]bool{}
-	limit := w.options.MaxConcurrent
-	if e.Kind == checkpoint.Savepoint {
-		limit = job.MaxConcurrentCheckpoints
-	}
-	if open := len(w.begun) - len(w.ended); open > limit {
-		w.fail("%s %d makes %d pending ones, %d may be", e.Kind, e.ID, open, limit)
-	}
-	if p := w.triggering; p != 0 && w.ended[p] == "" {
-		w.fail("checkpoint %d begins in the trigger phase of %d", e.ID, p)
-	}
-	w.triggering = e.ID
-	w.inbox = append(w.inbox, LocationReady{ID: e.ID, Dir: fmt.Sprintf("/cp/chk-%d", e.ID), Err: w.maybe("disk full")})
-}
-
-// trigger has every task of the running execution answer: with an ack, rarely otherwise.
-func (w *world) trigger(e SendTrigger) {
-	if w.triggering == e.ID {
-		w.triggering = 0
-	}
-	w.suspend(e)
-	if w.ended[e.ID] != "" {
-		w.fail("barrier for %d, which is over", e.ID)
-	}
-	for _, task := range tasksOf(testGraph(), w.attempt) {
-		w.request++
-		fate := w.rng.IntN(40)
-		if w.healed {
-			fate = 39
-		}
-		switch fate {
-		case 0:
-			w.inbox = append(w.inbox, Decline{Epoch: 1, Attempt: task.Attempt, ID: e.ID, Reason: checkpoint.AsyncException})
-		case 1:
-			w.inbox = append(w.inbox, TriggerFailed{ID: e.ID, Attempt: task.Attempt, Err: "unreachable"})
-		default:
-			w.inbox = append(w.inbox, Ack{
-				Request: w.request, Epoch: 1, Attempt: task.Attempt, ID: e.ID,
-				State: checkpoint.SubtaskState{Operators: []checkpoint.OperatorState{{Operator: task.Attempt.String()}}},
-			})
-		}
-	}
-}
-
-// verdict checks that no executor is told to delete what a checkpoint refers to or may come to refer to.
-func (w *world) verdict(e AckReply) {
-	a := w.acks[e.Request]
-	switch e.Verdict {
-	case checkpoint.Kept:
-		if w.kept[a.ID][a.Attempt] {
-			w.fail("%s of %d was kept twice", a.Attempt, a.ID)
-		}
-		w.kept[a.ID][a.Attempt] = true
-	case checkpoint.TooLate, checkpoint.Unknown:
-		if w.kept[a.ID][a.Attempt] && (w.ended[a.ID] != "aborted" || w.doubtful[a.ID] && w.durable[a.ID]) {
-			w.fail("%s is told to delete its part of %d, which is not aborted", a.Attempt, a.ID)
-		}
-	}
-}
-
-// write checks that metadata refers to acknowledged state of one execution, all of it and nothing else.
-func (w *world) write(e WriteMetadata) {
-	w.writing[e.ID] = true
-	n := 0
-	for _, v := range e.Metadata.Vertices {
-		for i, sub := range v.Subtasks {
-			n++
-			if sub.Subtask != i {
-				w.fail("metadata of %d: subtask %d of %s at place %d", e.ID, sub.Subtask, v.Vertex, i)
-			}
-			a := job.AttemptID{Job: testJob, Task: job.TaskID{Vertex: v.Vertex, Subtask: i}, Attempt: w.attempt}
-			if !w.kept[e.ID][a] || sub.Operators[0].Operator != a.String() {
-				w.fail("metadata of %d refers to state of %s that was not acknowledged", e.ID, a)
-			}
-		}
-	}
-	if n != len(testGraph().Tasks()) {
-		w.fail("metadata of %d has %d subtasks", e.ID, n)
-	}
-	answer := MetadataWritten{ID: e.ID, Err: w.maybe("connection reset")}
-	if answer.Err != "" {
-		answer.Outcome = []WriteOutcome{NotWritten, Uncertain}[w.rng.IntN(2)]
-	}
-	w.inbox = append(w.inbox, answer)
-}
-
-func (w *world) notify(e SendNotifyComplete) {
-	if !w.durable[e.ID] || w.ended[e.ID] != "completed" || w.kinds[e.ID] != checkpoint.Checkpoint && e.ID != w.stops.completed {
-		w.fail("I7: completion of %d notified, which is not a durable completed checkpoint", e.ID)
-	}
-	for _, a := range e.Attempts {
-		if a.Attempt != w.attempt {
-			w.fail("%s notified, which does not run", a)
-		}
-		w.inbox = append(w.inbox, NotifyConfirmed{Attempt: a, ID: e.ID})
 	}
 }
 

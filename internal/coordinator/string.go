@@ -49,6 +49,15 @@ func (e LocationReady) String() string {
 	return line(fmt.Sprintf("LocationReady %d", e.ID), "dir=", e.Dir, "error=", quote(e.Err))
 }
 
+// String is one line; states are given by their sizes.
+func (e HooksCalled) String() string {
+	s := fmt.Sprintf("HooksCalled %d", e.ID)
+	for _, st := range e.States {
+		s += fmt.Sprintf(" %s=%s", st.Hook, size(int64(len(st.State))))
+	}
+	return line(s, "error=", quote(e.Err))
+}
+
 // String is one line.
 func (e TriggerFailed) String() string {
 	return line(fmt.Sprintf("TriggerFailed %d %s", e.ID, e.Attempt), "error=", quote(e.Err))
@@ -99,6 +108,9 @@ func (e InitLocation) String() string {
 }
 
 // String is one line.
+func (e CallHooks) String() string { return fmt.Sprintf("CallHooks %d", e.ID) }
+
+// String is one line.
 func (e SendTrigger) String() string {
 	s := fmt.Sprintf("SendTrigger %d %s dir=%s to %s", e.ID, e.Kind, e.Dir, attempts(e.Attempts))
 	if e.Final {
@@ -119,6 +131,9 @@ func (e WriteMetadata) String() string {
 	s := fmt.Sprintf("WriteMetadata %d dir=%s vertices=%d subtasks=%d", e.ID, e.Dir, len(e.Metadata.Vertices), subtasks)
 	if e.Stops {
 		s += " stops"
+	}
+	if n := len(e.Metadata.MasterStates); n > 0 {
+		s += fmt.Sprintf(" hooks=%d", n)
 	}
 	return s
 }

@@ -29,6 +29,7 @@ import (
 //	state                               history                metadata (of the latest completed checkpoint)
 //	stats (counts, percentiles)         vertices ID
 //	new in-backlog=0s                   running behind=TASK    backlog TASK [done]
+//	new hooks=ID                        hooks ID [state=TEXT] [error=TEXT] (of the only hook)
 func TestTranscripts(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		s := &script{}
@@ -73,6 +74,7 @@ type script struct {
 	start   time.Time
 	now     time.Time
 	request RequestID
+	hook    string
 }
 
 func (s *script) run(t *testing.T, d *datadriven.TestData) string {
@@ -128,6 +130,11 @@ func (s *script) create(t *testing.T, d *datadriven.TestData) {
 			TolerableFailures: number(t, d, "tolerable", 0),
 			DegradedAfter:     duration(t, d, "degraded", -time.Second),
 		},
+	}
+	if hook := value(d, "hooks", ""); hook != "" {
+		g := *cfg.Graph
+		g.MasterHooks = []string{hook}
+		cfg.Graph, s.hook = &g, hook
 	}
 	restored := func(id int, kind checkpoint.Kind, from job.ID) {
 		if id > 0 {
@@ -190,6 +197,12 @@ func (s *script) events(t *testing.T, d *datadriven.TestData) []Event {
 		return []Event{Restored{ID: n, Kind: checkpoint.Checkpoint, Dir: fmt.Sprintf("/cp/chk-%d", n)}}
 	case "close":
 		return []Event{Closed{DeleteAll: word(d, 0) == "delete"}}
+	case "hooks":
+		ev := HooksCalled{ID: id(t, d, 0), Err: value(d, "error", "")}
+		if text, ok := d.Arg("state"); ok {
+			ev.States = []checkpoint.MasterState{{Hook: s.hook, State: []byte(strings.Join(text.Vals, ""))}}
+		}
+		return []Event{ev}
 	case "location", "written", "discarded":
 		return []Event{answer(t, d)}
 	case "ack-all":
@@ -364,6 +377,9 @@ func (s *script) metadata() string {
 	var b strings.Builder
 	m := s.core.Latest().Metadata
 	fmt.Fprintf(&b, "%s %s %d epoch %d at +%s\n", m.Job, m.Kind, m.ID, m.Epoch, m.Timestamp.Sub(s.start))
+	for _, st := range m.MasterStates {
+		fmt.Fprintf(&b, "master hook %s: %q\n", st.Hook, st.State)
+	}
 	for _, v := range m.Vertices {
 		for _, sub := range v.Subtasks {
 			if len(sub.Operators) == 0 {

@@ -13,6 +13,7 @@ type phase int
 
 const (
 	locating   phase = iota // InitLocation is out; no task knows of it
+	calling                 // CallHooks is out; no task knows of it
 	triggered               // SendTrigger is out; tasks acknowledge
 	finalizing              // all have acknowledged and WriteMetadata is out; only its answer ends this
 )
@@ -32,6 +33,8 @@ type pending struct {
 	missing   int
 	meta      *checkpoint.Metadata // when finalizing
 	stats     *record
+	// masterStates are what the hooks keep, ascending by hook.
+	masterStates []checkpoint.MasterState
 	// outdated: the tasks were started anew from an older checkpoint while this one was FINALIZING; it must not become the latest.
 	outdated bool
 	// afterEnd: it was triggered when all tasks had reached their end, so that they finish with it.
@@ -75,7 +78,7 @@ func (c *Core) trigger(r request) {
 	c.emit(InitLocation{ID: p.id, Kind: r.kind, Directory: r.directory})
 }
 
-// locationReady sends the barriers out, unless the checkpoint was aborted meanwhile; then its directory is an orphan.
+// locationReady goes on with the hooks and the barriers, unless the checkpoint was aborted meanwhile; then its directory is an orphan.
 func (c *Core) locationReady(ev LocationReady) {
 	p := c.lookup(ev.ID)
 	if p == nil && c.cleaning.locating.take(ev.ID) {
@@ -92,11 +95,8 @@ func (c *Core) locationReady(ev LocationReady) {
 		c.abort(p, failure{reason: checkpoint.IOException, message: "make the checkpoint directory: " + ev.Err})
 		return
 	}
-	p.phase = triggered
-	p.dir = ev.Dir
-	p.stats.Dir, p.stats.Sent = ev.Dir, c.now.Sub(p.stats.Triggered)
-	c.sendTrigger(p, p.exec.triggerSet())
-	c.finalizeIfComplete(p)
+	p.dir, p.stats.Dir = ev.Dir, ev.Dir
+	c.callHooks(p)
 }
 
 // triggerFailed aborts at once: a source that has no barrier would let everybody wait until the timeout.
@@ -131,6 +131,9 @@ func (c *Core) whatIsMissing(p *pending) string {
 	timeout := c.cfg.Options.Timeout
 	if p.phase == locating {
 		return fmt.Sprintf("the checkpoint directory was not ready within %s", timeout)
+	}
+	if p.phase == calling {
+		return fmt.Sprintf("the master hooks (%s) did not answer within %s", c.hooks(), timeout)
 	}
 	return p.missingTasks(fmt.Sprintf("%d of %d tasks acknowledged within %s; missing:", len(p.acked)-p.missing, len(p.acked), timeout))
 }
