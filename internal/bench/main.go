@@ -36,7 +36,7 @@ func part(args []string) (exitCode int, ok bool) {
 	p.Args = args[1:]
 	switch args[0] {
 	case "jobmaster":
-		return cli.JobMaster(p), true
+		return cli.JobMaster(p, jobs()), true
 	case "taskexecutor":
 		return cli.TaskExecutor(p, jobs()), true
 	}

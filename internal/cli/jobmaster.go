@@ -7,20 +7,21 @@ import (
 
 	"github.com/weirstream/weir/internal/job"
 	"github.com/weirstream/weir/internal/node"
+	"github.com/weirstream/weir/stream"
 )
 
-// JobMaster runs the command line of a job master process and returns the exit code.
-func JobMaster(p Process) int {
-	cmd := jobMaster(p)
+// JobMaster runs the command line of a job master process, which can run the master hooks of jobs, and returns the exit code.
+func JobMaster(p Process, jobs []stream.Definition) int {
+	cmd := jobMaster(p, p.Name, jobs)
 	cmd.CompletionOptions.DisableDefaultCmd = true
 	return p.execute(cmd)
 }
 
-func jobMaster(p Process) *cobra.Command {
-	var config node.JobMasterConfig
+func jobMaster(p Process, use string, jobs []stream.Definition) *cobra.Command {
+	config := node.JobMasterConfig{Jobs: jobs}
 	var logs logFlags
 	cmd := &cobra.Command{
-		Use: "jobmaster", Short: "runs a job master: it takes jobs, gives their tasks to task executors, and coordinates checkpoints",
+		Use: use, Short: "runs a job master: it takes jobs, gives their tasks to task executors, and coordinates checkpoints",
 		Long: "Runs a job master until it is told to stop by SIGINT or SIGTERM; a second signal kills it.\n\n" +
 			"Each flag can be set in the environment too: --checkpoint-dir as WEIR_CHECKPOINT_DIR.\n\n" +
 			"Exit codes: 0 stopped, 1 failed, 2 used wrongly.",

@@ -27,7 +27,7 @@ func (l leakChecked) Run() int {
 func TestMain(m *testing.M) {
 	testscript.Main(leakChecked{m}, map[string]func(){
 		"weir":         func() { os.Exit(cli.Weir(cli.OS("weir"), examples.Jobs())) },
-		"jobmaster":    func() { os.Exit(cli.JobMaster(cli.OS("jobmaster"))) },
+		"jobmaster":    func() { os.Exit(cli.JobMaster(cli.OS("jobmaster"), examples.Jobs())) },
 		"taskexecutor": func() { os.Exit(cli.TaskExecutor(cli.OS("taskexecutor"), examples.Jobs())) },
 		"ownjobs":      func() { os.Exit(cli.App(cli.OS("ownjobs"), examples.Jobs()[1:])) },
 	})

@@ -30,11 +30,11 @@ func Weir(p Process, jobs []stream.Definition) int {
 	return p.execute(w.root("the command line of Weir, a distributed stateful stream processor"))
 }
 
-// App runs the command line of a binary with jobs of its own: that of weir, and the task executor that serves them.
+// App runs the command line of a binary with jobs of its own: that of weir, and the task executor and the job master that serve them.
 func App(p Process, jobs []stream.Definition) int {
 	w := &weir{process: p, jobs: jobs}
 	root := w.root("runs, serves and watches its jobs: " + strings.Join(w.names(), ", "))
-	root.AddCommand(taskExecutor(p, "taskexecutor", jobs))
+	root.AddCommand(taskExecutor(p, "taskexecutor", jobs), jobMaster(p, "jobmaster", jobs))
 	return p.execute(root)
 }
 

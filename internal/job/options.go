@@ -94,6 +94,13 @@ func (o Options) Normalize() Options {
 	return o
 }
 
+// Effective is Normalize, but leaves the parallelism alone: what executors plan from must be the very options that the graph was planned from.
+func (o Options) Effective() Options {
+	full := o.Normalize()
+	full.Parallelism, full.MaxParallelism = o.Parallelism, o.MaxParallelism
+	return full
+}
+
 func def[T comparable](field *T, value T) {
 	var zero T
 	if *field == zero {

@@ -25,6 +25,8 @@ func (l *jobLoop) coordinate(ctx context.Context, e coordinator.Effect) {
 		if l.reserveID(e) {
 			l.initLocation(ctx, e)
 		}
+	case coordinator.CallHooks:
+		l.triggerHooks(ctx, e)
 	case coordinator.SendTrigger:
 		l.log.Debug(e.String())
 		l.sendTrigger(e)

@@ -205,7 +205,11 @@ func (x *executor) PlanJob(_ context.Context, r gateway.PlanJob) (*job.Graph, er
 	if r.Params["bad"] != "" {
 		return nil, &gateway.Error{Code: gateway.InvalidArgument, Reason: gateway.ReasonBadParameter, Message: "parameter bad is bad"}
 	}
-	return graphOf(r.JobName, max(r.Options.Parallelism, 1)), nil
+	g := graphOf(r.JobName, max(r.Options.Parallelism, 1))
+	if id := r.Params["hook"]; id != "" {
+		g.MasterHooks = []string{id}
+	}
+	return g, nil
 }
 
 func (x *executor) DeployTasks(ctx context.Context, r gateway.DeployTasks) error {

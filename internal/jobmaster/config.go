@@ -10,6 +10,7 @@ import (
 	"github.com/weirstream/weir/internal/gateway"
 	"github.com/weirstream/weir/internal/ha"
 	"github.com/weirstream/weir/internal/job"
+	"github.com/weirstream/weir/internal/masterhook"
 )
 
 // The limits of a job master.
@@ -66,6 +67,8 @@ type Rules struct {
 	CancelTimeout     time.Duration // see scheduler.Config
 	// IntervalDuringBacklog is that of jobs that choose none, if it is longer than their interval; see job.CheckpointOptions.
 	IntervalDuringBacklog time.Duration
+	// OpenHooks makes the master hooks of jobs; nil: jobs that have some are refused.
+	OpenHooks masterhook.Opener
 }
 
 func (c Config) withDefaults() Config {

@@ -17,7 +17,7 @@ import (
 
 // RegisterTaskExecutor implements gateway.JobMaster.
 func (m *JobMaster) RegisterTaskExecutor(ctx context.Context, r gateway.Registration, registered func(gateway.Registered)) error {
-	if err := checkRegistration(r); err != nil {
+	if err := gateway.CheckRegistration(r); err != nil {
 		return err
 	}
 	done, err := m.registry.Open()
@@ -42,26 +42,6 @@ func (m *JobMaster) RegisterTaskExecutor(ctx context.Context, r gateway.Registra
 	})
 	log.Info("executor lost", zap.String("reason", slotpool.LostBecause(err)))
 	return err
-}
-
-func checkRegistration(r gateway.Registration) error {
-	bad := func(format string, args ...any) error {
-		return &gateway.Error{
-			Code: gateway.InvalidArgument, Reason: gateway.ReasonBadParameter, Message: fmt.Sprintf(format, args...),
-			Remedy: "correct the settings of the executor",
-		}
-	}
-	switch {
-	case r.Executor == "":
-		return bad("the registration names no executor id")
-	case r.Incarnation == "":
-		return bad("the registration of executor %s names no incarnation", r.Executor)
-	case r.Address == "":
-		return bad("the registration of executor %s names no address", r.Executor)
-	case r.Slots < 1:
-		return bad("executor %s offers %d slots, at least 1 is needed", r.Executor, r.Slots)
-	}
-	return nil
 }
 
 // Heartbeat implements gateway.JobMaster.

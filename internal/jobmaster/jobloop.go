@@ -14,6 +14,7 @@ import (
 	"github.com/weirstream/weir/internal/ha"
 	"github.com/weirstream/weir/internal/inbox"
 	"github.com/weirstream/weir/internal/job"
+	"github.com/weirstream/weir/internal/masterhook"
 	"github.com/weirstream/weir/internal/scheduler"
 	"github.com/weirstream/weir/internal/slotpool"
 )
@@ -29,6 +30,7 @@ type spec struct {
 	submitted time.Time
 	restored  *checkpoint.Completed // nil: an empty start
 	recovered *ha.Record            // nil: it is new
+	hooks     *masterhook.Set       // nil: not opened yet
 }
 
 // jobLoop runs one job. All fields but inbox, board and work belong to the goroutine in run.
@@ -76,6 +78,7 @@ type storageCalls struct {
 	held     []coordinator.InitLocation // of checkpoints whose ids are not reserved
 	stop     *stopWritten               // waits until it is recorded that the job is stopped with it; nil: none
 	recovery recovery
+	hooks    hookCalls
 }
 
 // ending is how a job ends.
@@ -107,6 +110,7 @@ func newJobLoop(cfg *Config, r *slotpool.Registry, s spec) *jobLoop {
 		sessions: map[job.ExecutorID]*slotpool.Session{}, senders: map[job.ExecutorID]*sender{}, placed: map[job.AttemptID]job.ExecutorID{},
 		counts: map[job.AttemptID]recordCounts{}, behind: map[job.AttemptID]bool{}, failing: map[job.AttemptID]bool{},
 	}
+	l.calling.hooks = hookCalls{set: s.hooks, stops: map[int]context.CancelFunc{}}
 	l.calls.acks = map[coordinator.RequestID]chan<- checkpoint.Verdict{}
 	l.calls.trigger = map[coordinator.RequestID]chan<- coordinator.Reply{}
 	l.publish()
@@ -159,6 +163,7 @@ func (l *jobLoop) cleanUp(ctx context.Context) {
 	if !l.sched.State().Terminal() || !l.endRecorded() {
 		return
 	}
+	l.endHooks(ctx)
 	if l.calling.open == 0 && !l.end.dirRemoved {
 		l.end.dirRemoved = true
 		l.removeJobDir(ctx)
@@ -176,6 +181,11 @@ func (l *jobLoop) finish(ctx context.Context) {
 	l.stopSenders()
 	l.calling.recovery.end()
 	l.work.Wait()
+	if set := l.calling.hooks.set; !set.Empty() {
+		if err := set.Wait(); err != nil {
+			l.log.Error(err.Error())
+		}
+	}
 	l.publish()
 	l.board.end()
 	l.inbox.End()
@@ -192,6 +202,7 @@ func (l *jobLoop) settle(ctx context.Context) {
 	for {
 		l.record(ctx)
 		if len(l.queue) == 0 {
+			l.restoreHooks(ctx)
 			l.deploy()
 		}
 		if len(l.queue) == 0 {

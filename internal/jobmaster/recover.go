@@ -14,6 +14,7 @@ import (
 	"github.com/weirstream/weir/internal/coordinator"
 	"github.com/weirstream/weir/internal/gateway"
 	"github.com/weirstream/weir/internal/ha"
+	"github.com/weirstream/weir/internal/masterhook"
 	"github.com/weirstream/weir/internal/scheduler"
 )
 
@@ -97,7 +98,9 @@ func (l *jobLoop) begin(ctx context.Context) {
 	l.work.Go(func() {
 		var got found
 		done := l.retry(ctx, "recover the job", func(ctx context.Context) (err error) {
-			got, err = l.readCheckpoints(ctx)
+			if got, err = l.readCheckpoints(ctx); err == nil {
+				got.hooks, err = l.cfg.openHooks(ctx, l.spec)
+			}
 			l.inbox.Post(recovered{got, err})
 			return err
 		})
@@ -115,6 +118,9 @@ func (l *jobLoop) begin(ctx context.Context) {
 
 // cleanUpAfter brings the deletions of a job that has ended to their end.
 func (l *jobLoop) cleanUpAfter(ctx context.Context) {
+	if len(l.graph.MasterHooks) > 0 {
+		l.tellHooks(ctx, nil)
+	}
 	l.retry(ctx, "clean up after the job", l.sweepJobDir)
 	l.board.end()
 	l.inbox.End()
@@ -126,6 +132,7 @@ type found struct {
 	older      []*checkpoint.Completed
 	unfinished []checkpoint.ID
 	lastID     checkpoint.ID // no id up to it may be used again
+	hooks      *masterhook.Set
 }
 
 // readCheckpoints finds the newest completed checkpoint; see checkpoint.Recover. It is never passed over: when it cannot be read the job does
@@ -246,6 +253,7 @@ func (m recovered) apply(l *jobLoop) {
 	}
 	r.open, r.problem = false, ""
 	r.older = m.found.older
+	l.calling.hooks.set = m.found.hooks
 	l.calling.ledger.Used(m.found.lastID)
 	from := "from the beginning"
 	if c := m.found.latest; c != nil {

@@ -116,6 +116,7 @@ func (l *jobLoop) statusChanged(e scheduler.JobStatusChanged) {
 		return
 	}
 	l.end.at = time.Now()
+	l.calling.hooks.stop()
 	l.recordEnd(ha.End{
 		State: e.To, Failure: e.Failure.String(), At: l.end.at, DeleteAll: l.options.Checkpoint.DeletedAfter(e.To),
 	})
@@ -126,6 +127,9 @@ func (l *jobLoop) prepare(ctx context.Context, placements []job.Placement) {
 	r := &l.running
 	r.deploying = append(r.deploying, placements...)
 	l.forgetAttempts(placements)
+	if len(placements) == len(l.graph.Tasks()) { // the hooks hear of nothing when a region restarts
+		l.calling.hooks.restore, l.calling.hooks.restored = 0, false
+	}
 	for _, p := range placements {
 		l.calling.ledger.ReserveAttempt(p.Attempt.Attempt)
 		r.placed[p.Attempt] = p.Executor
@@ -169,7 +173,7 @@ func (l *jobLoop) stopSenders() {
 
 // deploy sends the tasks out, once no checkpoint is FINALIZING: one that becomes durable now is what they must start from.
 func (l *jobLoop) deploy() {
-	if l.running.deploying == nil || !l.coord.Settled() || !l.attemptRecorded() {
+	if l.running.deploying == nil || !l.coord.Settled() || !l.attemptRecorded() || !l.calling.hooks.restored {
 		return
 	}
 	placements := l.awaited(l.running.deploying)

@@ -70,6 +70,8 @@ func (l *jobLoop) detail() string {
 		return l.calling.recovery.detail()
 	case l.running.deploying != nil && !l.attemptRecorded():
 		return "waits until its attempt is recorded in the data directory"
+	case l.running.deploying != nil && l.coord.Settled() && !l.calling.hooks.restored:
+		return "waits for its master hooks: " + l.calling.hooks.set.String()
 	case l.running.deploying != nil:
 		return "waits for a checkpoint that is being written or whose fate is not known"
 	case state == job.Restarting || state == job.Failing || state == job.Failed:

@@ -77,9 +77,9 @@ func newKept(t *testing.T, change ...func(*Config)) (*cluster, *shelf) {
 }
 
 // next starts the job master that comes after c, which is gone, on the same records and files.
-func (c *cluster) next(s *shelf) *cluster {
+func (c *cluster) next(s *shelf, change ...func(*Config)) *cluster {
 	storage, elsewhere := c.storage, c.elsewhere
-	n := newCluster(c.t, func(cfg *Config) { cfg.Store, cfg.Recovered, cfg.Archive.Root = s, s.all(), storage })
+	n := newCluster(c.t, append(change, func(cfg *Config) { cfg.Store, cfg.Recovered, cfg.Archive.Root = s, s.all(), storage })...)
 	n.storage, n.elsewhere, n.ids, n.tampered = storage, elsewhere, c.ids, c.tampered
 	return n
 }

@@ -30,10 +30,14 @@ func (m *JobMaster) Submit(ctx context.Context, r gateway.Submission) (job.ID, e
 	if err != nil {
 		return "", err
 	}
-	l := newJobLoop(&m.cfg, m.registry, spec{
-		id: m.cfg.NewID(), order: m.nextOrder(), name: r.JobName, params: r.Params, options: effective(r.Options),
+	s := spec{
+		id: m.cfg.NewID(), order: m.nextOrder(), name: r.JobName, params: r.Params, options: r.Options.Effective(),
 		graph: graph, submitted: time.Now(), restored: from.completed,
-	})
+	}
+	if s.hooks, err = m.cfg.openHooks(ctx, s); err != nil {
+		return "", err
+	}
+	l := newJobLoop(&m.cfg, m.registry, s)
 	if err := m.record(ctx, l); err != nil {
 		return "", err
 	}
@@ -46,14 +50,6 @@ func (m *JobMaster) Submit(ctx context.Context, r gateway.Submission) (job.ID, e
 		return "", err
 	}
 	return l.id, nil
-}
-
-// effective fills in the defaults, but leaves the parallelism alone: the executors must plan from the very options that the graph was
-// planned from.
-func effective(o job.Options) job.Options {
-	full := o.Normalize()
-	full.Parallelism, full.MaxParallelism = o.Parallelism, o.MaxParallelism
-	return full
 }
 
 // plan has an executor that has the job make its graph. One that cannot be reached gives way to the next.

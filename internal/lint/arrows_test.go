@@ -36,12 +36,13 @@ var arrows = map[string][]string{
 		"internal/job", "internal/checkpoint", "internal/element", "internal/gateway", "internal/plan", "internal/task",
 		"internal/exchange", "internal/storage", "stream",
 	},
-	"internal/ha":       {"internal/job", "internal/checkpoint", "internal/storage"},
-	"internal/inbox":    {},
-	"internal/slotpool": {"internal/job", "internal/gateway"},
+	"internal/ha":         {"internal/job", "internal/checkpoint", "internal/storage"},
+	"internal/inbox":      {},
+	"internal/masterhook": {"internal/job", "internal/checkpoint", "internal/gateway"},
+	"internal/slotpool":   {"internal/job", "internal/gateway"},
 	"internal/jobmaster": {
 		"internal/job", "internal/checkpoint", "internal/gateway", "internal/coordinator", "internal/scheduler", "internal/slotpool", "internal/inbox", "internal/ha",
-		"internal/archive",
+		"internal/archive", "internal/masterhook",
 	},
 
 	"internal/rpc/pb": {},
@@ -49,7 +50,7 @@ var arrows = map[string][]string{
 
 	"internal/node": {
 		"internal/job", "internal/checkpoint", "internal/element", "internal/gateway", "internal/jobmaster", "internal/taskexecutor",
-		"internal/exchange", "internal/rpc", "internal/storage", "internal/inspect", "internal/ha", "internal/plan", "internal/archive", "stream",
+		"internal/exchange", "internal/rpc", "internal/storage", "internal/inspect", "internal/ha", "internal/masterhook", "internal/plan", "internal/archive", "stream",
 	},
 	"internal/sim": {
 		"internal/job", "internal/checkpoint", "internal/element", "internal/coordinator", "internal/scheduler", "internal/task",
@@ -68,7 +69,7 @@ var arrows = map[string][]string{
 
 	// What is put together: programs and the public door for a program of one's own.
 	"stream/app":         {"internal/cli", "stream"},
-	"cmd/jobmaster":      {"internal/cli"},
+	"cmd/jobmaster":      {"internal/cli", "examples"},
 	"cmd/taskexecutor":   {"internal/cli", "examples"},
 	"cmd/weir":           {"internal/cli", "examples"},
 	"examples":           {"examples/flights", "examples/wordcount", "stream"},
@@ -83,9 +84,9 @@ var arrows = map[string][]string{
 	"internal/bench": {
 		"internal/cli", "internal/harness", "internal/gateway", "internal/job", "connector/datagen", "examples/flights", "stream",
 	},
-	"internal/chaos":             {},
-	"deploy/answer":              {"internal/harness/reference"},
-	"deploy/demo":                {"deploy/answer", "internal/harness", "internal/gateway", "internal/job", "internal/checkpoint"},
+	"internal/chaos": {},
+	"deploy/answer":  {"internal/harness/reference"},
+	"deploy/demo":    {"deploy/answer", "internal/harness", "internal/gateway", "internal/job", "internal/checkpoint"},
 }
 
 func TestArrows_OnlyThoseOfTheTable(t *testing.T) {

@@ -26,6 +26,7 @@ import (
 	"github.com/weirstream/weir/internal/jobmaster"
 	"github.com/weirstream/weir/internal/rpc"
 	"github.com/weirstream/weir/internal/storage"
+	"github.com/weirstream/weir/stream"
 )
 
 // JobMasterConfig is what a job master process is made of.
@@ -41,6 +42,7 @@ type JobMasterConfig struct {
 	SweepAge          time.Duration // how old a file must be that a sweep deletes
 	// IntervalDuringBacklog is that of jobs that choose none; 0: their interval; negative: no periodic checkpoints during a backlog.
 	IntervalDuringBacklog time.Duration
+	Jobs                  []stream.Definition // whose master hooks it can run
 	Log                   *zap.Logger
 	// Ready, when not nil, is called once with the address that the server listens on.
 	Ready func(address string)
@@ -101,7 +103,7 @@ func newJobMaster(cfg JobMasterConfig, store *ha.Store, dial func(string) (gatew
 	config := jobmaster.Config{
 		Log: cfg.Log, Epoch: 1, Archive: archive.Archive{Root: masterStorage{files}, At: dir, Open: openMasterStorage}, SavepointDir: savepoints,
 		HeartbeatInterval: cfg.HeartbeatInterval, HeartbeatTimeout: cfg.HeartbeatTimeout,
-		Rules:    jobmaster.Rules{IntervalDuringBacklog: cfg.IntervalDuringBacklog, CheckpointHistory: cfg.CheckpointHistory},
+		Rules:    jobmaster.Rules{IntervalDuringBacklog: cfg.IntervalDuringBacklog, CheckpointHistory: cfg.CheckpointHistory, OpenHooks: hookOpener(cfg.Jobs)},
 		Sweeping: sweeping(files, cfg),
 		Dial:     dial, NewID: newID, Random: mathrand.Float64,
 	}

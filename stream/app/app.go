@@ -1,9 +1,9 @@
 // Package app makes a program of your jobs: one binary that submits them to a cluster, runs them in its own process, and serves a cluster as a
-// task executor that has them.
+// task executor that has them, or as a job master that can run their master hooks.
 //
 // Owns: the public door to the command line.
 //
-// Promises: the commands and exit codes are those of weir, with "taskexecutor" and "list" beside them.
+// Promises: the commands and exit codes are those of weir, with "taskexecutor" and "jobmaster" beside them.
 //
 // Goroutines: none of its own.
 //
