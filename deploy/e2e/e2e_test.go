@@ -35,7 +35,7 @@ func TestCompose_FlightsSurviveAKilledContainer(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := prepare(t, filepath.Join(input, "flights.csv"))
-	c := start(t, executors, "WEIR_PORT=0", "WEIR_SLOTS=2", "WEIR_INPUT="+input, "WEIR_OUTPUT="+output)
+	c := start(t, executors, "WEIR_PORT=0", "WEIR_HTTP_PORT=0", "WEIR_SLOTS=2", "WEIR_INPUT="+input, "WEIR_OUTPUT="+output)
 	c.healthy("jobmaster", 1)
 	c.healthy("taskexecutor", executors)
 	address := c.must("port", "jobmaster", "6123")

@@ -39,12 +39,16 @@ func jobMaster(p Process, use string, jobs []stream.Definition) *cobra.Command {
 	f.IntVar(&config.CheckpointHistory, "checkpoint-history", job.DefaultCheckpointHistory, "checkpoints of each job that are remembered for weir checkpoint list and show")
 	duringBacklog := cmd.Flags().Duration(intervalDuringBacklog, 0,
 		"checkpoint interval of jobs that choose none while a source of theirs works off a backlog (default: their interval); 0: no periodic checkpoints meanwhile")
+	addHTTPFlags(cmd, &config.HTTP, ":8081")
 	logs.add(cmd, "info")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if config.CheckpointDir == "" {
 			return usagef("--checkpoint-dir DIRECTORY is missing; give it, or set %s", envName("checkpoint-dir"))
 		}
 		if err := checkAddress("listen", config.Listen); err != nil {
+			return err
+		}
+		if err := checkHTTP(config.HTTP); err != nil {
 			return err
 		}
 		if n := config.CheckpointHistory; n < 1 || n > job.MaxCheckpointHistory {

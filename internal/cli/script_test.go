@@ -46,6 +46,7 @@ func TestScripts(t *testing.T) {
 			})
 			env.Values[clusterKey{}] = c
 			env.Setenv("WEIR_JOBMASTER", c.address)
+			env.Setenv("WEIR_HTTP", "127.0.0.1:0") // the default ports are those of one cluster on this machine
 			env.Setenv("FLIGHTS", sample)
 			return nil
 		},

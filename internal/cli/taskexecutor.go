@@ -33,6 +33,7 @@ func taskExecutor(p Process, use string, jobs []stream.Definition) *cobra.Comman
 	f.StringVar(&config.ID, "id", "", "name of the executor, which stays the same over restarts (default: the address)")
 	f.IntVar(&config.Slots, "slots", 0, "slots: each takes a subtask of every operator of a job (default: one per CPU)")
 	f.DurationVar(&config.RegistrationTimeout, "registration-timeout", 0, "time without a job master after which the process ends; 0: never")
+	addHTTPFlags(cmd, &config.HTTP, ":9249")
 	logs.add(cmd, "info")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if config.JobMaster == "" {
@@ -42,6 +43,9 @@ func taskExecutor(p Process, use string, jobs []stream.Definition) *cobra.Comman
 			return err
 		}
 		if err := checkAddress("listen", config.Listen); err != nil {
+			return err
+		}
+		if err := checkHTTP(config.HTTP); err != nil {
 			return err
 		}
 		if config.Slots < 0 || config.Slots == 0 && cmd.Flags().Changed("slots") {

@@ -84,7 +84,7 @@ func Start(bin Binaries, dir string) (*Cluster, error) {
 // StartJobMaster starts the job master again after KillJobMaster, at the same address and on the same directories.
 func (c *Cluster) StartJobMaster() error {
 	p, err := start(filepath.Join(c.Dir, "jobmaster.log"), c.bin.JobMaster,
-		"--listen", c.Address, "--checkpoint-dir", filepath.Join(c.Dir, "checkpoints"), "--data-dir", filepath.Join(c.Dir, "data"))
+		"--listen", c.Address, "--checkpoint-dir", filepath.Join(c.Dir, "checkpoints"), "--data-dir", filepath.Join(c.Dir, "data"), "--http", "")
 	if err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func (c *Cluster) Command(ctx context.Context, args ...string) *exec.Cmd {
 // StartExecutor starts an executor, or starts it again after Kill.
 func (c *Cluster) StartExecutor(id string, slots int) error {
 	p, err := start(filepath.Join(c.Dir, id+".log"), c.bin.TaskExecutor,
-		"--id", id, "--jobmaster", c.Address, "--listen", "127.0.0.1:0", "--slots", fmt.Sprint(slots))
+		"--id", id, "--jobmaster", c.Address, "--listen", "127.0.0.1:0", "--http", "", "--slots", fmt.Sprint(slots))
 	if err != nil {
 		return err
 	}

@@ -50,12 +50,14 @@ var arrows = map[string][]string{
 
 	"internal/node": {
 		"internal/job", "internal/checkpoint", "internal/element", "internal/gateway", "internal/jobmaster", "internal/taskexecutor",
-		"internal/exchange", "internal/rpc", "internal/storage", "internal/inspect", "internal/ha", "internal/masterhook", "internal/plan", "internal/archive", "stream",
+		"internal/exchange", "internal/rpc", "internal/storage", "internal/inspect", "internal/ha", "internal/masterhook", "internal/plan", "internal/archive",
+		"internal/metrics", "stream",
 	},
 	"internal/sim": {
 		"internal/job", "internal/checkpoint", "internal/element", "internal/coordinator", "internal/scheduler", "internal/task",
 		"internal/gateway", "internal/ha", "internal/slotpool", "internal/storage", "internal/storage/storagetest",
 	},
+	"internal/metrics": {"internal/job", "internal/gateway"},
 	"internal/inspect": {"internal/job", "internal/checkpoint", "internal/storage"},
 	"internal/inspect/inspecttest": {
 		"internal/job", "internal/checkpoint", "internal/gateway", "internal/inspect", "internal/storage",

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
 
@@ -24,6 +25,7 @@ import (
 	"github.com/weirstream/weir/internal/inspect"
 	"github.com/weirstream/weir/internal/job"
 	"github.com/weirstream/weir/internal/jobmaster"
+	"github.com/weirstream/weir/internal/metrics"
 	"github.com/weirstream/weir/internal/rpc"
 	"github.com/weirstream/weir/internal/storage"
 	"github.com/weirstream/weir/stream"
@@ -43,6 +45,7 @@ type JobMasterConfig struct {
 	// IntervalDuringBacklog is that of jobs that choose none; 0: their interval; negative: no periodic checkpoints during a backlog.
 	IntervalDuringBacklog time.Duration
 	Jobs                  []stream.Definition // whose master hooks it can run
+	HTTP                  HTTPConfig
 	Log                   *zap.Logger
 	// Ready, when not nil, is called once with the address that the server listens on.
 	Ready func(address string)
@@ -62,8 +65,16 @@ func RunJobMaster(ctx context.Context, cfg JobMasterConfig) error {
 	if err != nil {
 		return err
 	}
-	lis, err := listen(cfg.Listen)
+	lis, err := listen(cfg.Listen, "listen")
 	if err != nil {
+		return err
+	}
+	server := rpc.NewServer(cfg.Log)
+	web, err := newHTTPServer(cfg.HTTP, cfg.Log, process{
+		measure: func(reg prometheus.Registerer) error { return metrics.RegisterJobMaster(ctx, reg, jm) }, ready: server.Check,
+	})
+	if err != nil {
+		_ = lis.Close()
 		return err
 	}
 	if store == nil {
@@ -71,11 +82,11 @@ func RunJobMaster(ctx context.Context, cfg JobMasterConfig) error {
 	} else {
 		cfg.Log.Info("data directory is open", zap.String("dir", cfg.DataDir), zap.Uint64("epoch", uint64(store.Epoch())), zap.Int("jobs", len(store.Jobs())))
 	}
-	server := rpc.NewServer(cfg.Log)
 	rpc.RegisterJobMaster(server, jm, jm)
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return jm.Run(ctx) })
 	g.Go(func() error { return server.Serve(ctx, lis) })
+	web.run(ctx, g)
 	server.SetServing(true)
 	cfg.Log.Info("job master is ready", zap.String("listen", lis.Addr().String()), zap.String("checkpoints", cfg.CheckpointDir))
 	if cfg.Ready != nil {
@@ -151,14 +162,14 @@ func randomHex(n int) string {
 	return hex.EncodeToString(b)
 }
 
-// listen opens a TCP listener, with an error that says what to do.
-func listen(address string) (net.Listener, error) {
+// listen opens a TCP listener at the address of a flag, with an error that says what to do.
+func listen(address, flag string) (net.Listener, error) {
 	lis, err := net.Listen("tcp", address)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, fmt.Errorf("address %s is in use by another process; stop it or choose another with --listen", address)
+		return nil, fmt.Errorf("address %s is in use by another process; stop it or choose another with --%s", address, flag)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("cannot listen on %s: %w; choose another address with --listen", address, err)
+		return nil, fmt.Errorf("cannot listen on %s: %w; choose another address with --%s", address, err, flag)
 	}
 	return lis, nil
 }

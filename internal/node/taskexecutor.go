@@ -6,12 +6,14 @@ import (
 	"net"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/weirstream/weir/internal/exchange"
 	"github.com/weirstream/weir/internal/gateway"
 	"github.com/weirstream/weir/internal/job"
+	"github.com/weirstream/weir/internal/metrics"
 	"github.com/weirstream/weir/internal/rpc"
 	"github.com/weirstream/weir/internal/taskexecutor"
 	"github.com/weirstream/weir/stream"
@@ -26,6 +28,7 @@ type TaskExecutorConfig struct {
 	Slots               int
 	Jobs                []stream.Definition
 	RegistrationTimeout time.Duration
+	HTTP                HTTPConfig
 	Log                 *zap.Logger
 	// Ready, when not nil, is called once with the address that the executor advertises.
 	Ready func(address string)
@@ -33,7 +36,7 @@ type TaskExecutorConfig struct {
 
 // RunTaskExecutor runs a task executor until ctx ends.
 func RunTaskExecutor(ctx context.Context, cfg TaskExecutorConfig) error {
-	lis, err := listen(cfg.Listen)
+	lis, err := listen(cfg.Listen, "listen")
 	if err != nil {
 		return err
 	}
@@ -53,18 +56,39 @@ func RunTaskExecutor(ctx context.Context, cfg TaskExecutorConfig) error {
 	network := exchange.NewNetwork(exchange.Config{Address: address, Frames: frames{}, Dial: peers.openExchange})
 	e := newTaskExecutor(cfg, address, rpc.NewJobMaster(conn), network)
 
+	web, err := newHTTPServer(cfg.HTTP, cfg.Log, processOf(e, cfg.JobMaster))
+	if err != nil {
+		_ = lis.Close()
+		return err
+	}
 	server := rpc.NewServer(cfg.Log)
 	rpc.RegisterTaskExecutor(server, e)
 	rpc.RegisterExchange(server, func(ctx context.Context, s rpc.FrameStream) error { return network.Serve(ctx, s) })
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return e.Run(ctx) })
 	g.Go(func() error { return server.Serve(ctx, lis) })
+	web.run(ctx, g)
 	server.SetServing(true)
 	cfg.Log.Info("task executor is ready", zap.String("address", address), zap.Int("slots", cfg.Slots), zap.String("jobmaster", cfg.JobMaster))
 	if cfg.Ready != nil {
 		cfg.Ready(address)
 	}
 	return g.Wait()
+}
+
+// processOf is what the HTTP server tells of an executor.
+func processOf(e *taskexecutor.Executor, jobMaster string) process {
+	return process{
+		measure: func(reg prometheus.Registerer) error {
+			return metrics.RegisterTaskExecutor(reg, func() metrics.TaskExecutor { return metrics.TaskExecutor(e.Stats()) })
+		},
+		ready: func(context.Context) error {
+			if !e.Registered() {
+				return fmt.Errorf("the executor is not registered at the job master at %s", jobMaster)
+			}
+			return nil
+		},
+	}
 }
 
 func newTaskExecutor(cfg TaskExecutorConfig, address string, jm gateway.JobMaster, network *exchange.Network) *taskexecutor.Executor {

@@ -59,6 +59,18 @@ func (s *Server) SetServing(serving bool) {
 	s.health.SetServingStatus("", state)
 }
 
+// Check says what the health service answers for the whole process: nil, or that it does not serve.
+func (s *Server) Check(ctx context.Context) error {
+	answer, err := s.health.Check(ctx, &healthpb.HealthCheckRequest{})
+	if err != nil {
+		return err
+	}
+	if state := answer.GetStatus(); state != healthpb.HealthCheckResponse_SERVING {
+		return fmt.Errorf("the process is %s", state)
+	}
+	return nil
+}
+
 // Serve accepts connections until ctx ends; it closes lis. Then streams end, running calls get StopGrace to finish, and Serve returns when
 // every handler has. A handler must therefore end when its context does. It must be called once.
 func (s *Server) Serve(ctx context.Context, lis net.Listener) error {

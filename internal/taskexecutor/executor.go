@@ -42,6 +42,8 @@ type Executor struct {
 	hangs chan error // a task that does not end
 	tasks sync.WaitGroup
 
+	written snapshotCounts
+
 	mu struct {
 		sync.Mutex
 		session *session      // nil while it is not registered

@@ -23,6 +23,7 @@ type session struct {
 	jobMaster     gateway.JobMaster
 	log           *zap.Logger
 	reports       *reports
+	written       *snapshotCounts // of the executor
 	tasks         context.Context // ends with the session; tasks live in it
 }
 
@@ -131,7 +132,7 @@ func (e *Executor) open(ctx context.Context, cancel context.CancelCauseFunc, wg 
 	}
 	s := &session{
 		epoch: r.Epoch, interval: r.HeartbeatInterval, checkpointDir: r.CheckpointDir, jobMaster: e.cfg.JobMaster,
-		log: e.log, reports: newReports(), tasks: context.WithoutCancel(ctx), // close cancels them with a cause and waits
+		log: e.log, reports: newReports(), written: &e.written, tasks: context.WithoutCancel(ctx), // close cancels them with a cause and waits
 	}
 	e.mu.Lock()
 	e.mu.session = s

@@ -119,8 +119,9 @@ func (t *runningTask) Backlog(behind bool) {
 	t.report(job.TaskRunning, job.Failure{})
 }
 
-// Acknowledge implements task.JobMaster.
+// Acknowledge implements task.JobMaster. It is called once for each snapshot, when that is durable.
 func (t *runningTask) Acknowledge(ctx context.Context, id checkpoint.ID, state checkpoint.SubtaskState, m checkpoint.Metrics) (checkpoint.Verdict, error) {
+	t.session.written.add(m.StateBytes)
 	v, err := t.session.jobMaster.AcknowledgeCheckpoint(ctx, gateway.Ack{Epoch: t.session.epoch, Attempt: t.attempt, ID: id, State: state, Metrics: m})
 	if gateway.CodeOf(err) == gateway.ResourceExhausted {
 		return v, errors.Join(task.ErrAckTooLarge, err)

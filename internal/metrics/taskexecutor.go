@@ -1,0 +1,47 @@
+package metrics
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// TaskExecutor is what a task executor does and has done since its process was started.
+type TaskExecutor struct {
+	Registered    bool
+	Slots         int
+	Tasks         int   // that are not over
+	TasksRunning  int   // of Tasks
+	Snapshots     int64 // that were made durable, of checkpoints that were aborted later too
+	SnapshotBytes int64
+}
+
+// RegisterTaskExecutor registers the metrics of a task executor.
+func RegisterTaskExecutor(reg prometheus.Registerer, read func() TaskExecutor) error {
+	c := &collector{}
+	var values []func(out chan<- prometheus.Metric, e TaskExecutor)
+	add := func(kind prometheus.ValueType, name, help string, value func(e TaskExecutor) float64) {
+		d := describe(name, help)
+		c.descs = append(c.descs, d)
+		values = append(values, func(out chan<- prometheus.Metric, e TaskExecutor) {
+			out <- prometheus.MustNewConstMetric(d, kind, value(e))
+		})
+	}
+	add(gauge, "weir_taskexecutor_registered", "1 while the executor is registered at a job master, else 0.", func(e TaskExecutor) float64 { return flag(e.Registered) })
+	add(gauge, "weir_taskexecutor_slots", "Slots of the executor.", func(e TaskExecutor) float64 { return float64(e.Slots) })
+	add(gauge, "weir_taskexecutor_tasks", "Tasks of the executor that are not over.", func(e TaskExecutor) float64 { return float64(e.Tasks) })
+	add(gauge, "weir_taskexecutor_tasks_running", "Tasks of the executor that are RUNNING.", func(e TaskExecutor) float64 { return float64(e.TasksRunning) })
+	add(counter, "weir_taskexecutor_snapshots_total", "Snapshots of tasks that were made durable.", func(e TaskExecutor) float64 { return float64(e.Snapshots) })
+	add(counter, "weir_taskexecutor_snapshot_bytes_total", "State in these snapshots.", func(e TaskExecutor) float64 { return float64(e.SnapshotBytes) })
+	c.collect = func(out chan<- prometheus.Metric) {
+		e := read()
+		for _, value := range values {
+			value(out, e)
+		}
+	}
+	return reg.Register(c)
+}
+
+// RegisterBuild registers what the process is.
+func RegisterBuild(reg prometheus.Registerer, version string) error {
+	d := describe("weir_build_info", "1; the label has the version of the program.", "version")
+	return reg.Register(&collector{descs: []*prometheus.Desc{d}, collect: func(out chan<- prometheus.Metric) {
+		out <- prometheus.MustNewConstMetric(d, gauge, 1, label(version))
+	}})
+}
