@@ -11,11 +11,11 @@ func seconds(n int) time.Duration { return time.Duration(n) * time.Second }
 
 // backlog lets a task of the running execution say that it works off a backlog, or has done so.
 func (w *world) backlog(task int, behind bool) {
-	w.step(BacklogChanged{Attempt: tasksOf(testGraph(), w.attempt)[task].Attempt, Behind: behind})
+	w.step(BacklogChanged{Attempt: w.tasks()[task].Attempt, Behind: behind})
 }
 
 func (w *world) endBacklogs() {
-	for task := 0; w.attempt > 0 && task < len(testGraph().Tasks()); task++ {
+	for task := 0; w.attempt > 0 && task < len(w.regions.graph.Tasks()); task++ {
 		w.backlog(task, false)
 	}
 }

@@ -48,6 +48,7 @@ func (w *world) heal() {
 func (w *world) close() {
 	w.closed = true
 	w.attempt = 0
+	w.regions.stopAll()
 	w.step(Closed{DeleteAll: true})
 }
 

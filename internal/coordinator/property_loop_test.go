@@ -11,8 +11,7 @@ import (
 // What the loop of a world does about the effects of a checkpoint's life.
 
 // hooked is the graph of a seed: with a master hook in every second one.
-func hooked(seed uint64) *job.Graph {
-	g := testGraph()
+func hooked(seed uint64, g *job.Graph) *job.Graph {
 	if seed%2 == 1 {
 		g.MasterHooks = []string{"lease"}
 	}
@@ -67,7 +66,7 @@ func (w *world) trigger(e SendTrigger) {
 	if w.ended[e.ID] != "" {
 		w.fail("barrier for %d, which is over", e.ID)
 	}
-	for _, task := range tasksOf(testGraph(), w.attempt) {
+	for _, task := range w.tasks() {
 		w.request++
 		fate := w.rng.IntN(40)
 		if w.healed {
@@ -113,7 +112,8 @@ func (w *world) write(e WriteMetadata) {
 			if sub.Subtask != i {
 				w.fail("metadata of %d: subtask %d of %s at place %d", e.ID, sub.Subtask, v.Vertex, i)
 			}
-			a := job.AttemptID{Job: testJob, Task: job.TaskID{Vertex: v.Vertex, Subtask: i}, Attempt: w.attempt}
+			task := job.TaskID{Vertex: v.Vertex, Subtask: i}
+			a := job.AttemptID{Job: testJob, Task: task, Attempt: w.regions.attempts[task]}
 			if !w.kept[e.ID][a] || sub.Operators[0].Operator != a.String() {
 				w.fail("metadata of %d refers to state of %s that was not acknowledged", e.ID, a)
 			}
@@ -122,7 +122,7 @@ func (w *world) write(e WriteMetadata) {
 	if got := e.Metadata.MasterState("lease"); w.hooks[e.ID] != (string(got) == fmt.Sprint(e.ID)) {
 		w.fail("metadata of %d holds %q of the master hook", e.ID, got)
 	}
-	if n != len(testGraph().Tasks()) {
+	if n != len(w.regions.graph.Tasks()) {
 		w.fail("metadata of %d has %d subtasks", e.ID, n)
 	}
 	answer := MetadataWritten{ID: e.ID, Err: w.maybe("connection reset")}
@@ -137,7 +137,7 @@ func (w *world) notify(e SendNotifyComplete) {
 		w.fail("I7: completion of %d notified, which is not a durable completed checkpoint", e.ID)
 	}
 	for _, a := range e.Attempts {
-		if a.Attempt != w.attempt {
+		if !w.regions.runs(a) {
 			w.fail("%s notified, which does not run", a)
 		}
 		w.inbox = append(w.inbox, NotifyConfirmed{Attempt: a, ID: e.ID})

@@ -35,6 +35,9 @@ func (w *world) resume(e SendNotifyAborted) {
 		w.fail("abort of %d notified, which is not aborted", e.ID)
 	}
 	for _, a := range e.Attempts {
+		if !w.regions.runs(a) {
+			w.fail("%s hears of the abort of %d, and does not run", a, e.ID)
+		}
 		if !w.healed && w.rng.IntN(4) == 0 {
 			continue
 		}
@@ -51,7 +54,7 @@ func (w *world) allResumed() {
 	if w.attempt == 0 || id == 0 || w.ended[id] != "aborted" {
 		return
 	}
-	for _, task := range tasksOf(testGraph(), w.attempt) {
+	for _, task := range w.tasks() {
 		if !w.stops.resumed[task.Attempt] {
 			w.fail("%s stands still for savepoint %d, which is aborted, and nobody tells it", task.Attempt, id)
 		}

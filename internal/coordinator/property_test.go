@@ -45,7 +45,7 @@ type world struct {
 	log     []string
 	err     error
 
-	attempt int  // of the running tasks; 0: none run
+	attempt int  // of the latest execution; 0: not all tasks run
 	started int  // executions so far
 	healed  bool // no faults any more
 	closed  bool
@@ -71,6 +71,7 @@ type world struct {
 	completed  []checkpoint.ID
 	finals     int
 	stops      stops
+	regions    regions
 }
 
 func newWorld(seed uint64) *world {
@@ -88,7 +89,10 @@ func newWorld(seed uint64) *world {
 		Timeout:       time.Duration(1+rng.IntN(30)) * 100 * time.Millisecond,
 		MaxConcurrent: 1 + rng.IntN(3), Retained: 1 + rng.IntN(3), TolerableFailures: rng.IntN(3), DegradedAfter: seconds(rng.IntN(4) - 1), IntervalDuringBacklog: seconds(rng.IntN(4) - 1),
 	}
-	w.core = New(Config{Job: testJob, Graph: hooked(seed), Epoch: 1, Options: w.options, History: 1 + rng.IntN(20)})
+	if w.regions = newRegions(hooked(seed, testGraph())); rng.IntN(2) == 0 {
+		w.regions = newRegions(hooked(seed, pipelines()))
+	}
+	w.core = New(Config{Job: testJob, Graph: w.regions.graph, Epoch: 1, Options: w.options, History: 1 + rng.IntN(20)})
 	return w
 }
 
@@ -115,9 +119,11 @@ func (w *world) disturb() {
 		w.ask()
 	case n < 80:
 		w.garbage()
-	case n < 84 && w.attempt > 0:
+	case n < 83 && w.attempt > 0:
 		w.stop()
-	case n < 86 && w.attempt > 0:
+	case n < 85 && w.regions.up():
+		w.stopPart()
+	case n < 87 && w.attempt > 0:
 		w.step(EndOfDataReached{})
 	case n < 90 && w.attempt > 0:
 		w.backlog(w.rng.IntN(3), w.rng.IntN(3) == 0)
@@ -206,20 +212,28 @@ func (w *world) start() {
 	}
 	w.started++
 	w.attempt = w.started
-	w.stops.suspended = 0
-	w.step(TasksRunning{Tasks: tasksOf(testGraph(), w.attempt), Random: w.rng.Float64()})
+	if !w.regions.up() {
+		w.stops.suspended = 0
+	}
+	for _, a := range w.regions.start(w.started) {
+		if w.stops.suspended != 0 {
+			w.stops.resumed[a] = true // it does not stand still
+		}
+	}
+	w.step(TasksRunning{Tasks: w.tasks(), Random: w.rng.Float64()})
 }
 
 func (w *world) stop() {
 	w.attempt = 0
+	w.regions.stopAll()
 	w.step(TasksStopped{Reason: checkpoint.TaskFailure})
 }
 
 // garbage is what a confused or malicious peer could send.
 func (w *world) garbage() {
 	id := checkpoint.ID(w.rng.IntN(int(w.lastBegun) + 3))
-	a := job.AttemptID{Job: testJob, Task: testGraph().Tasks()[w.rng.IntN(3)], Attempt: w.rng.IntN(w.started + 2)}
-	if w.attempt > 0 && a.Attempt == w.attempt {
+	a := job.AttemptID{Job: testJob, Task: w.regions.graph.Tasks()[w.rng.IntN(3)], Attempt: w.rng.IntN(w.started + 2)}
+	for w.regions.runs(a) {
 		a.Attempt++ // the running attempts are honest
 	}
 	w.request++
@@ -232,7 +246,7 @@ func (w *world) garbage() {
 		TasksRunning{}, Tick{}, nil,
 	}
 	ev := events[w.rng.IntN(len(events))]
-	if _, ok := ev.(TasksRunning); ok && w.attempt > 0 {
+	if _, ok := ev.(TasksRunning); ok && w.regions.up() {
 		return // it is a stop as well
 	}
 	w.step(ev)
@@ -254,7 +268,7 @@ func (w *world) step(ev Event) {
 		cancels = cancels || isCancel
 	}
 	w.check()
-	if (fails || cancels) && w.attempt > 0 {
+	if (fails || cancels) && w.regions.up() {
 		w.stop()
 	}
 	if cancels {

@@ -1,7 +1,10 @@
 package jobmaster
 
 import (
+	"context"
+	"errors"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -191,6 +194,51 @@ func TestRegion_LosesSlotsWhileTheExecutorRegistersAnew_GetsThemOnTheNewSession(
 		}
 		if _, n := b.lastDeployment(); n != 1 {
 			t.Errorf("%d deployments on b, want 1", n)
+		}
+	})
+}
+
+// TestRegion_FailsWhileItCommitsTheStop_OnlyThatRegionFinishesFromTheSavepoint: the others have committed and finished, and stay so.
+func TestRegion_FailsWhileItCommitsTheStop_OnlyThatRegionFinishesFromTheSavepoint(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		defer c.close()
+		var stopping atomic.Bool
+		a := c.start("a", 2, script{}, "pipelines")
+		b := c.start("b", 2, script{notify: func(context.Context) error {
+			if stopping.Load() {
+				return errors.New("not now")
+			}
+			return nil
+		}}, "pipelines")
+		id := c.pipelines(4)
+		time.Sleep(1500 * time.Millisecond)
+		stopping.Store(true)
+		stopped := make(chan error, 1)
+		go func() {
+			_, err := c.m.Stop(t.Context(), gateway.StopJob{Job: id, Directory: "/save", Mode: job.StopSuspend})
+			stopped <- err
+		}()
+		synctest.Wait()
+		if n := len(a.attempts()); n != 0 {
+			t.Errorf("%d tasks of a have not finished", n)
+		}
+		b.disconnect()
+		x := c.start("x", 2, script{}, "pipelines")
+		if err := <-stopped; err != nil {
+			t.Errorf("stop: %v", err)
+		}
+		s := c.expect(id, job.Finished)
+		expectAttempts(t, s, "a", 1, 1, 1, 1)
+		expectAttempts(t, s, "x", 2, 2, 2, 2)
+		if _, n := a.lastDeployment(); n != 1 {
+			t.Errorf("%d deployments on a, want 1", n)
+		}
+		d, _ := x.lastDeployment()
+		for _, task := range d.Tasks {
+			if task.Restore == nil || !task.Restore.Stopped || task.Restore.Dir != s.StoppedWith {
+				t.Errorf("%s starts from %+v, want the savepoint %s, to finish", task.Attempt, task.Restore, s.StoppedWith)
+			}
 		}
 	})
 }

@@ -58,7 +58,7 @@ func (r *region) renew() {
 	r.phase = pending
 }
 
-// restartSet is what restarts when these regions have failed: the tasks of other regions run on.
+// restartSet is what restarts when these regions have failed: they, and nothing else. What concerns the whole job comes as a failure of all regions.
 func (c *Core) restartSet(failed []*region) []*region { return failed }
 
 // regionsOf lists the regions of the tasks for which is says so, in graph order.
