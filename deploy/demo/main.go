@@ -87,7 +87,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if err := want.Check(output); err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "\nPASS  %d flights from %d origins counted exactly once: %d checkpoints, %d restart, all tasks running again %s after kill -9.\n",
+	fmt.Fprintf(out, "\nPASS  %d flights from %d origins counted exactly once: %d checkpoints, none left behind, %d restart, all tasks running again %s after kill -9.\n",
 		want.Flights, len(want.Rows), end.Completed, end.Restarts, sh.recovery())
 	return nil
 }
@@ -120,7 +120,11 @@ func play(ctx context.Context, s settings, input, dir string, sh *show) (gateway
 		return gateway.JobStatus{}, err
 	}
 	sh.say("job flights %s submitted: %d flights at %d per second, a checkpoint every %s", id, sh.flights, s.rate, s.interval)
-	return watch(ctx, c, id, sh)
+	end, err := watch(ctx, c, id, sh)
+	if err != nil {
+		return end, err
+	}
+	return end, c.Audit(ctx, true)
 }
 
 func (s settings) binaries() harness.Binaries {
