@@ -185,7 +185,7 @@ func TestJobs_WithWrongParameters_SayWhatIsWrong(t *testing.T) {
 		{flights.Definition(), both("emit", "never"), `emit="never"`},
 		{flights.Definition(), both("malformed", "x"), `malformed="x"`},
 		{flights.Definition(), both("malformed", "park"), "needs the parameter parked"},
-		{flights.Definition(), both("speed", "1"), `no parameter "speed"; it has: backlog (default false), emit (default end), input, malformed (default fail), output, parked, rate (default 0)`},
+		{flights.Definition(), both("speed", "1"), `no parameter "speed"; it has: backlog (default false), emit (default end), input, lease (default false), malformed (default fail), output, parked, rate (default 0)`},
 		{wordcount.Definition(), nil, `needs parameter "input"`},
 		{wordcount.Definition(), both("emit", "never"), `emit="never"`},
 	} {

@@ -7,6 +7,7 @@
 //	emit       end: each origin once, at the end of input (the default); updates: an origin's new row after each of its flights
 //	rate       flights per second and source subtask, 0 for no limit (the default)
 //	backlog    true: the source reports a backlog until it reads the last part of its input; see checkpoint-interval-during-backlog (default: false)
+//	lease      true: the job keeps the output directory for itself, with a master hook; output must be absolute then (default: false)
 //	malformed  what to do with rows that cannot be read: fail (the default), skip, or park
 //	parked     the file for malformed rows, with malformed=park
 //
@@ -56,7 +57,11 @@ func Build(j *stream.Job) error {
 	flights := stream.From(j, "flights", source)
 	byOrigin := stream.KeyBy(flights, func(f Flight) string { return f.Origin })
 	delays := stream.Aggregate(byOrigin, "delays", statistics{}, when)
-	stream.To(delays, "out", file.ExactlyOnceCSV[Delays](j.Param("output")))
+	output := j.Param("output")
+	stream.To(delays, "out", file.ExactlyOnceCSV[Delays](output))
+	if j.BoolParam("lease", false) {
+		stream.AddMasterHook(j, "lease", file.Lease(output))
+	}
 	return nil
 }
 

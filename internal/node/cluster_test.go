@@ -44,7 +44,7 @@ func startCluster(t *testing.T) *cluster {
 	c.group.Go(func() error {
 		return node.RunJobMaster(ctx, node.JobMasterConfig{
 			Listen: "127.0.0.1:0", CheckpointDir: filepath.Join(c.dir, "checkpoints"),
-			Log: zaptest.NewLogger(t).Named("jm"), Ready: func(a string) { ready <- a },
+			Jobs: examples.Jobs(), Log: zaptest.NewLogger(t).Named("jm"), Ready: func(a string) { ready <- a },
 		})
 	})
 	c.address = <-ready
