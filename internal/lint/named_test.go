@@ -64,6 +64,31 @@ func checkout(t *testing.T) (w tree, docs map[string]string) {
 	return w, docs
 }
 
+// told are the documents that say which rule or fault a transcript is about, and taught the packages whose transcripts they tell of.
+var (
+	told   = []string{"docs/semantics.md", "docs/faults.md"}
+	taught = regexp.MustCompile(`^internal/((?:coordinator|task)/testdata/.*\.txt)$`)
+)
+
+// A transcript teaches a rule, and is found from there.
+func TestDocuments_EveryTranscriptIsNamed(t *testing.T) {
+	w, docs := checkout(t)
+	found := 0
+	for _, file := range w.files {
+		m := taught.FindStringSubmatch(file)
+		if m == nil {
+			continue
+		}
+		found++
+		if !slices.ContainsFunc(told, func(doc string) bool { return strings.Contains(docs[doc], "`"+m[1]+"`") }) {
+			t.Errorf("no row of docs/semantics.md or docs/faults.md names `%s`: put it where its rule is", m[1])
+		}
+	}
+	if found == 0 {
+		t.Error("no transcript was found: the rule looks at the wrong folder")
+	}
+}
+
 // A proof that a document names exists.
 func TestDocuments_NamedTestsAndFilesExist(t *testing.T) {
 	w, docs := checkout(t)
