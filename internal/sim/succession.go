@@ -18,9 +18,9 @@ type leaders struct {
 	stops    map[checkpoint.ID]job.StopMode
 	// cancelsWith is a savepoint after which the job is to be canceled, if its tasks still run.
 	cancelsWith string
-	kept     []*checkpoint.Completed
-	last     []scheduler.Execution // when the job entered its terminal state
-	end      *ha.End               // nil: it may go on
+	kept        []*checkpoint.Completed
+	last        []scheduler.Execution // when the job entered its terminal state
+	end         *ha.End               // nil: it may go on
 }
 
 // leads: epochs strictly increase.
