@@ -232,7 +232,7 @@ func (s *Sim) readState(dir string, h checkpoint.Handle) (data []byte, err error
 
 // checkAttempts: no two attempts of a task live on executors that the job master and they themselves take for registered.
 func (s *Sim) checkAttempts() {
-	var live [4][4]*simTask
+	var live [maxVertices][highestParallelism]*simTask
 	for _, open := range s.master.registry.sessions {
 		x := open.executor
 		if !x.alive || x.incarnation != open.incarnation || x.resetting {

@@ -131,7 +131,7 @@ func TestSim_Model_FindsWhatIsMissingAndWhatIsTooMuch(t *testing.T) {
 	w.findPaths()
 	p := &prefix{work: w, offsets: [][]int{{2}, {}, {}}, ended: map[job.TaskID]bool{}, counts: [][]int{{0}, {2}, {0}}}
 	rec := func(index int, count int32) record {
-		return record{source: 0, index: index, path: 0b111, counts: [4]int32{1: count}}
+		return record{source: 0, index: index, path: 0b111, counts: [maxVertices]int32{1: count}}
 	}
 	total := record{source: 1, index: 2, path: 0b110, total: true}
 	for _, c := range []struct {

@@ -11,8 +11,12 @@ import (
 // maxParallelism is the number of key groups of simulated jobs.
 const maxParallelism = 16
 
-// highestParallelism of a vertex.
-const highestParallelism = 4
+// The limits of a job.
+const (
+	highestParallelism = 4
+	maxVertices        = 6
+	island             = 3 // vertices of an island: a source, what is behind it, and a sink
+)
 
 // kind is what a vertex does.
 type kind int
@@ -41,15 +45,22 @@ func newWorkload(rng *rand.Rand, cfg Config) *workload {
 	n := 2 + rng.IntN(3)
 	w := &workload{graph: &job.Graph{Name: "sim", Fingerprint: "f"}, kinds: make([]kind, n), splits: make([][]int, n), keys: 3 + rng.IntN(12)}
 	pipelines := 0 // parallelism of all vertices, which are connected forward: as many failover regions
-	if rng.IntN(5) == 0 {
+	islands := false
+	switch rng.IntN(10) {
+	case 0, 1:
 		pipelines = 2 + rng.IntN(3)
+	case 2, 3: // two jobs in one
+		islands, n = true, maxVertices
+		w.kinds, w.splits = make([]kind, n), make([][]int, n)
 	}
 	w.pace = time.Duration(20+rng.IntN(100)) * time.Millisecond
 	for i := range n {
 		switch {
-		case i == 0 || i == 1 && n > 2 && rng.IntN(4) == 0:
+		case islands && i%island != 1:
+			w.kinds[i] = []kind{source, keyed, sink}[i%island]
+		case !islands && i == 0 || !islands && i == 1 && n > 2 && rng.IntN(4) == 0:
 			w.kinds[i] = source
-		case i == n-1 || i == n-2 && i > 1 && rng.IntN(5) == 0:
+		case !islands && (i == n-1 || i == n-2 && i > 1 && rng.IntN(5) == 0):
 			w.kinds[i] = sink
 		case pipelines > 0 || rng.IntN(3) == 0:
 			w.kinds[i] = mapper
@@ -68,7 +79,7 @@ func newWorkload(rng *rand.Rand, cfg Config) *workload {
 		}
 		w.graph.Vertices = append(w.graph.Vertices, v)
 	}
-	w.connect(rng, pipelines > 0)
+	w.connect(rng, pipelines > 0, islands)
 	w.findPaths()
 	return w
 }
@@ -91,8 +102,8 @@ func lengths(rng *rand.Rand, cfg Config, splits, limit int) []int {
 
 func vertexID(i int) job.VertexID { return job.VertexID(fmt.Sprintf("v%d", i)) }
 
-// connect gives each vertex but the sources an input, each but the sinks an output, and sometimes more.
-func (w *workload) connect(rng *rand.Rand, forward bool) {
+// connect gives each vertex but the sources an input, each but the sinks an output, and sometimes more. Vertices of different islands are not connected.
+func (w *workload) connect(rng *rand.Rand, forward, islands bool) {
 	n := len(w.kinds)
 	has := map[[2]int]bool{}
 	link := func(from, to int) {
@@ -119,6 +130,10 @@ func (w *workload) connect(rng *rand.Rand, forward bool) {
 			continue
 		}
 		var from []int
+		if islands {
+			link(to-1, to)
+			continue
+		}
 		for i := range to {
 			if feeds(i) {
 				from = append(from, i)
@@ -172,9 +187,9 @@ func (w *workload) String() string {
 type record struct {
 	source, split, index int
 	key                  int
-	path                 uint8    // vertices that it went through
-	counts               [4]int32 // by keyed vertex on the path: the how many-th of its key it was there
-	total                bool     // sent by the keyed vertex source at the end of its input: index is the count of key
+	path                 uint8              // vertices that it went through
+	counts               [maxVertices]int32 // by keyed vertex on the path: the how many-th of its key it was there
+	total                bool               // sent by the keyed vertex source at the end of its input: index is the count of key
 }
 
 // batch is what travels in one element.
