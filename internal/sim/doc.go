@@ -20,5 +20,6 @@
 //
 // Not here: what real loops can do wrong by themselves (their own packages test that), files on a real disk (package storage).
 //
-// Start at: Run in sim.go, then invariants.go; a failing seed prints the command that replays it.
+// Start at: Run in sim.go, then invariants.go, commits.go, barriers.go, progress.go and succession.go for what is checked; a failing seed prints the command
+// that replays it.
 package sim
