@@ -35,6 +35,10 @@ type Faults struct {
 	StorageBefore, StorageAfter, StorageStall float64
 	// MetadataStall: the write of the metadata takes long, in addition. It is the moment at which a checkpoint may be durable or not.
 	MetadataStall float64
+	// StorageStorm is a time in which most operations of the job master fail.
+	StorageStorm time.Duration
+	// MetadataStorm: such a time begins with a write of metadata.
+	MetadataStorm float64
 	// Of the transaction that a sink makes durable.
 	PersistFails float64
 
@@ -91,7 +95,7 @@ func RandomConfig(seed uint64) Config {
 	cfg.Faults = Faults{
 		RequestLost: rate(0.1), AnswerLost: rate(0.1), Duplicate: rate(0.2), Slow: rate(0.2),
 		StorageBefore: rate(0.05), StorageAfter: rate(0.05), StorageStall: rate(0.1), MetadataStall: rate(0.8), PersistFails: rate(0.05),
-		ExecutorCrash: mean(5), Partition: mean(6), TaskError: mean(2), TaskHang: mean(5), LinkBreak: mean(3), MachineCrash: mean(5),
+		ExecutorCrash: mean(5), Partition: mean(6), TaskError: mean(2), TaskHang: mean(5), LinkBreak: mean(3), MachineCrash: mean(5), StorageStorm: mean(4), MetadataStorm: rate(0.2),
 		MasterCrash: mean(5), MasterMachineCrash: mean(10), MasterDies: rate(0.03), UserRequest: mean(2), Sweep: mean(1),
 	}
 	return cfg

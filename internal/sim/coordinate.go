@@ -32,6 +32,9 @@ func (m *master) coordinate(e coordinator.Effect) {
 			stall = m.s.upTo(maxStall)
 		}
 		m.storage("write metadata", stall, func(ctx context.Context) coordinator.Event {
+			if m.s.fault("storage storm at a metadata write", m.s.cfg.Faults.MetadataStorm) {
+				m.s.storageStorm()
+			}
 			data, err := checkpoint.EncodeMetadata(e.Metadata)
 			if err == nil {
 				err = m.publish(ctx, e.Dir, data)
@@ -81,7 +84,7 @@ func (m *master) storage(what string, stall time.Duration, f func(ctx context.Co
 	m.beside(what, stall, func(ctx context.Context) { ev = f(ctx) }, func() {
 		m.open--
 		if ev != nil {
-			m.s.watch.stored(ev)
+			m.s.watch.stored(m.s, ev)
 			m.stored(ev)
 		}
 	})

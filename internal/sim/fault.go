@@ -29,6 +29,7 @@ func (s *Sim) plant() {
 		{"job master crash", f.MasterCrash, func() { s.master.crash("crash") }},
 		{"job master's machine crash", f.MasterMachineCrash, s.masterMachineCrash},
 		{"user request", f.UserRequest, s.userRequest},
+		{"storage storm", f.StorageStorm, s.storageStorm},
 		{"sweep", f.Sweep, func() { s.master.sweep() }},
 		{"stop request", s.cfg.Stop, s.stopRequest},
 	} {

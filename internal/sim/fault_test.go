@@ -20,12 +20,12 @@ func bounded(seed uint64) Config {
 // failover the ends are reached anew, and nothing of the execution before makes it come early or twice.
 func TestFault_B18_FinalCheckpointWithoutPeriodicOnes(t *testing.T) {
 	for seed := range uint64(30) {
-		if r := play(t, bounded(seed)); r.State != job.Finished || r.Completed != 1 || r.Restarts != 0 {
+		if r := play(t, bounded(seed), "-run "+t.Name()); r.State != job.Finished || r.Completed != 1 || r.Restarts != 0 {
 			t.Errorf("seed %d: %s after %d checkpoints and %d restarts, want FINISHED after one", seed, r.State, r.Completed, r.Restarts)
 		}
 		cfg := bounded(seed)
 		cfg.Faults.TaskError = 3 * time.Second
-		if r := play(t, cfg); r.State != job.Finished {
+		if r := play(t, cfg, "-run "+t.Name()); r.State != job.Finished {
 			t.Errorf("seed %d with failing tasks: %s, want FINISHED", seed, r.State)
 		}
 	}
@@ -38,7 +38,7 @@ func TestFault_B97_KilledBehindTheFinalCheckpoint(t *testing.T) {
 	for seed := range uint64(60) {
 		cfg := bounded(seed)
 		cfg.Faults.KillBehindFinal = true
-		r := play(t, cfg)
+		r := play(t, cfg, "-run "+t.Name())
 		if r.State != job.Finished {
 			t.Errorf("seed %d: %s, want FINISHED", seed, r.State)
 		}

@@ -47,7 +47,7 @@ func newWatcher() watcher {
 		started: map[checkpoint.ID]coordinator.InitLocation{}, discarded: map[checkpoint.ID]bool{}, completed: map[checkpoint.ID]bool{}, aborted: map[checkpoint.ID]bool{},
 		prefixes: map[string]*prefix{}, splits: map[job.TaskID][]int{}, unanswered: map[coordinator.RequestID]bool{}, output: map[int]*visibleOutput{},
 		committedTo: map[job.TaskID]checkpoint.ID{}, finished: map[job.AttemptID]bool{}, restarts: -1,
-		leaders: leaders{deployed: map[job.AttemptID]job.LeaderEpoch{}, doubtful: map[checkpoint.ID]bool{}, stops: map[checkpoint.ID]job.StopMode{}},
+		leaders: leaders{deployed: map[job.AttemptID]job.LeaderEpoch{}, doubtful: map[checkpoint.ID]bool{}, stops: map[checkpoint.ID]job.StopMode{}, discarding: map[checkpoint.ID]bool{}},
 	}
 }
 
@@ -75,6 +75,8 @@ func (w *watcher) effect(s *Sim, e coordinator.Effect) {
 		}
 	case coordinator.Aborted:
 		w.checkOutcome(s, e.ID, w.aborted)
+	case coordinator.Discard:
+		w.leaders.discarding[e.ID] = true
 	case coordinator.CancelJob:
 		w.stopped(s, w.leaders.cancelsWith, job.StopCancel)
 	case coordinator.SendNotifyComplete:
@@ -177,14 +179,17 @@ func (s *Sim) checkRetained() {
 }
 
 // stored sees the answers of the storage.
-func (w *watcher) stored(ev coordinator.Event) {
+func (w *watcher) stored(s *Sim, ev coordinator.Event) {
 	switch ev := ev.(type) {
 	case coordinator.Discarded:
 		if ev.Err == "" {
 			w.discarded[ev.ID] = true
 		}
 	case metadataWritten:
-		w.leaders.doubtful[ev.ID] = ev.Outcome == coordinator.Uncertain
+		if ev.Outcome == coordinator.Uncertain {
+			w.leaders.doubtful[ev.ID] = true
+			s.faults["metadata uncertain"]++
+		}
 	}
 }
 

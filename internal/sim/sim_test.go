@@ -27,14 +27,14 @@ func number(name string, def int) int {
 // shownLines is how much of the log a failing seed shows.
 var shownLines = flag.Int("sim.lines", 60, "how many lines of its log a failing seed shows")
 
-// play runs a seed and reports what it violates, with the command that plays it again.
-func play(t *testing.T, cfg Config) Result {
+// play runs a configuration and reports what it violates, with the arguments of the command that plays it again.
+func play(t *testing.T, cfg Config, again string) Result {
 	t.Helper()
 	cfg.LogLines = *shownLines
 	r := Run(cfg)
 	if r.Violation != nil {
-		t.Errorf("seed %d: %s\nafter %d steps and %s, job %s; replay it with\n\n  go test ./internal/sim -run TestSim_Seeds -sim.seeds=1 -sim.seed=%d\n\nfaults: %+v\n%s",
-			cfg.Seed, r.Violation, r.Steps, r.Time, r.State, cfg.Seed, cfg.Faults, strings.Join(r.Log[max(0, len(r.Log)-*shownLines):], "\n"))
+		t.Errorf("seed %d: %s\nafter %d steps and %s, job %s; replay it with\n\n  go test ./internal/sim %s\n\nfaults: %+v\n%s",
+			cfg.Seed, r.Violation, r.Steps, r.Time, r.State, again, cfg.Faults, strings.Join(r.Log[max(0, len(r.Log)-*shownLines):], "\n"))
 	}
 	return r
 }
@@ -50,7 +50,7 @@ func TestSim_Seeds(t *testing.T) {
 			seed := *seedFlag + uint64(i)
 			t.Run(fmt.Sprint(seed), func(t *testing.T) {
 				t.Parallel()
-				r := play(t, RandomConfig(seed))
+				r := play(t, RandomConfig(seed), fmt.Sprintf("-run TestSim_Seeds -sim.seeds=1 -sim.seed=%d", seed))
 				mu.Lock()
 				defer mu.Unlock()
 				states[r.State]++
@@ -73,7 +73,7 @@ func TestSim_Seeds(t *testing.T) {
 		}
 	}
 	for _, kind := range []string{
-		"request lost", "answer lost", "request repeated", "request overtaken", "storage fails before", "storage fails after", "storage stalls", "metadata stalls", "persist fails",
+		"request lost", "answer lost", "request repeated", "request overtaken", "storage fails before", "storage fails after", "storage stalls", "storage storm", "metadata stalls", "metadata uncertain", "persist fails",
 		"executor crash", "partition", "task error", "task hang", "link break", "machine crash", "user request", "task finishes before others end", "failover of a region",
 		"job master crash", "job master's machine crash", "job master dies in a storage operation", "checkpoint completed by recovery", "orphan swept", "resumed", "resumed at another parallelism",
 		"job stopped, suspend", "job stopped, drain", "job stopped, cancel",

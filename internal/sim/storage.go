@@ -13,6 +13,9 @@ import (
 // changes are the operations on one file that change it.
 var changes = map[storagetest.Kind]bool{storagetest.WriteFile: true, storagetest.Commit: true, storagetest.Remove: true}
 
+// stormRate is how often an operation in a storm fails before it is done, and behind that.
+const stormRate = 0.35
+
 var errDisk = errors.New("disk trouble")
 
 // durability is what the simulation knows of the storage beside the storage itself.
@@ -21,6 +24,7 @@ type durability struct {
 	version  int             // grows with every operation that may have changed something
 	quiet    bool            // reads of the invariants are no operations
 	actor    *master         // whose operation runs; nil: an executor's
+	storm    time.Time       // the job master's way to the storage is bad until then
 }
 
 func newDurability() durability { return durability{unsynced: map[string]bool{}} }
@@ -53,6 +57,10 @@ func (s *Sim) recordFault(storagetest.Op) storagetest.Fault {
 func (s *Sim) operationFault() storagetest.Fault {
 	after := func(err error) storagetest.Fault { return storagetest.Fault{After: err, Unsynced: s.rng.IntN(2) == 0} }
 	m := s.durable.actor
+	before, later := s.cfg.Faults.StorageBefore, s.cfg.Faults.StorageAfter
+	if m != nil && s.now.Before(s.durable.storm) {
+		before, later = stormRate, stormRate
+	}
 	switch {
 	case m != nil && m.life.dying:
 		return storagetest.Fault{Before: errDied}
@@ -62,9 +70,9 @@ func (s *Sim) operationFault() storagetest.Fault {
 			return storagetest.Fault{Before: errDied}
 		}
 		return after(errDied)
-	case s.fault("storage fails before", s.cfg.Faults.StorageBefore):
+	case s.fault("storage fails before", before):
 		return storagetest.Fault{Before: errDisk}
-	case s.fault("storage fails after", s.cfg.Faults.StorageAfter):
+	case s.fault("storage fails after", later):
 		return after(errDisk)
 	}
 	return storagetest.Fault{}
@@ -85,6 +93,12 @@ func (s *Sim) machineCrash() {
 	s.store.Crash()
 	s.durable.version++
 	clear(s.durable.unsynced)
+}
+
+// storageStorm makes most of what the job master does with the storage fail, for a while.
+func (s *Sim) storageStorm() {
+	s.durable.storm = s.now.Add(s.upTo(3 * time.Second))
+	s.note("FAULT the job master has trouble with the storage until %s", s.durable.storm.Sub(s.start))
 }
 
 // masterMachineCrash is a crash of the machine that runs the job master and has its records.

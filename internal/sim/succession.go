@@ -16,6 +16,8 @@ type leaders struct {
 	deployed map[job.AttemptID]job.LeaderEpoch
 	doubtful map[checkpoint.ID]bool // written, and nobody knows whether
 	stops    map[checkpoint.ID]job.StopMode
+	// discarding are those of which a deletion has begun: one that failed may leave metadata that comes back after a crash of the machine.
+	discarding map[checkpoint.ID]bool
 	// cancelsWith is a savepoint after which the job is to be canceled, if its tasks still run.
 	cancelsWith string
 	kept        []*checkpoint.Completed
@@ -52,8 +54,8 @@ func (w *watcher) retained(m *master) []*checkpoint.Completed {
 		}
 		for _, dir := range m.records.older {
 			_, id, _ := checkpoint.ParseDir(dir)
-			if dir == m.records.job.Restore || !w.completed[id] {
-				continue // an earlier job master may have deleted it in its turn, or has never known that it was written
+			if dir == m.records.job.Restore || !w.completed[id] || w.leaders.discarding[id] {
+				continue // an earlier job master may have deleted it in its turn, or part of it, or has never known that it was written
 			}
 			out = append(out, &checkpoint.Completed{Dir: dir})
 		}
