@@ -107,6 +107,21 @@ func prepare[T any](t testing.TB, w committer[T]) stream.Prepared {
 	return p
 }
 
+// What no checkpoint holds is of no use to anybody when the task ends.
+func TestSink_Close_RemovesTheUnfinishedFile(t *testing.T) {
+	dir := t.TempDir()
+	w := openWriter(t, file.ExactlyOnceCSV[pair](dir), stream.SinkEnv{Subtask: 3, Attempt: 7, Parallelism: 4})
+	must(t, w.Write(stream.NoTimestamp, pair{"a", 1}))
+	prepare(t, w)
+	must(t, w.Write(stream.NoTimestamp, pair{"b", 2}))
+	must(t, w.Close())
+	equal(t, "closed", names(t, dir), []string{"part-ab12-out-3-7-1.csv.pending"})
+	w = openWriter(t, file.ExactlyOnceCSV[pair](dir), stream.SinkEnv{Subtask: 0, Attempt: 8, Parallelism: 4})
+	must(t, w.Write(stream.NoTimestamp, pair{"c", 3}))
+	must(t, os.Remove(filepath.Join(dir, "part-ab12-out-0-8-1.csv.inprogress"))) // by a newer attempt
+	must(t, w.Close())
+}
+
 func TestSink_NamesTellTheStepOfAFile(t *testing.T) {
 	dir := t.TempDir()
 	w := openWriter(t, file.ExactlyOnceCSV[pair](dir), stream.SinkEnv{Subtask: 3, Attempt: 7, Parallelism: 4})

@@ -211,14 +211,18 @@ func (w *writer[T]) remove(choose func(leftover) bool) error {
 	return nil
 }
 
-// Close implements stream.Writer. An unfinished file stays as it is: the records in it belong to no checkpoint.
+// Close implements stream.Writer. An unfinished file goes: the records in it belong to no checkpoint.
 func (w *writer[T]) Close() error {
 	if w.file == nil {
 		return nil
 	}
 	f := w.file
 	w.file = nil
-	if err := f.Close(); err != nil {
+	err := f.Close()
+	if gone := os.Remove(w.final + inProgressMark); !errors.Is(gone, os.ErrNotExist) { // a newer attempt may have been faster
+		err = errors.Join(err, gone)
+	}
+	if err != nil {
 		return fmt.Errorf("output: %w", err)
 	}
 	return nil

@@ -14,7 +14,18 @@ func (w *weir) cancelCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "cancel ID", Short: "cancel a job and wait for its end", Args: takes("ID"), ValidArgsFunction: w.completeJobID,
 	}
+	cmd.Long = "Cancels a job. What it has not committed is lost, unless it starts again from one of its checkpoints.\n\n" +
+		"With --with-savepoint the job goes on until a savepoint has completed and takes no checkpoint meanwhile, so a job that starts from the savepoint\n" +
+		"goes on exactly where the output ends. To have the output of up to the savepoint committed before, use stop."
+	with := cmd.Flags().Bool("with-savepoint", false, "take a savepoint first; if it does not complete, the job goes on")
+	dir := savepointDirFlag(cmd)
 	return w.query(cmd, waitTimeout, func(ctx context.Context, jobs gateway.Jobs, args []string) error {
+		if *with {
+			return w.stop(ctx, jobs, args[0], gateway.StopJob{Directory: *dir, Mode: job.StopCancel})
+		}
+		if *dir != "" {
+			return usagef("--savepoint-dir is for --with-savepoint")
+		}
 		s, err := find(ctx, jobs, args[0])
 		if err != nil {
 			return err

@@ -31,6 +31,7 @@ func (c *Core) tasksRunning(ev TasksRunning) {
 	c.exec = exec
 	if c.store.stop != nil {
 		c.finishing(stoppedWhy)
+		c.notifyComplete(c.store.stop.Metadata.ID)
 		return
 	}
 	c.failures.alarm.expect(c.now)

@@ -15,7 +15,7 @@ import (
 )
 
 func barrier(id int64) element.Element {
-	return element.Element{Kind: element.Barrier, Checkpoint: element.Checkpoint{ID: id, Timestamp: 1700000000123, Dir: "j/chk-1", Stop: job.StopDrain}}
+	return element.Element{Kind: element.Barrier, Checkpoint: element.Checkpoint{ID: id, Timestamp: 1700000000123, Dir: "j/chk-1"}}
 }
 
 var end = element.Element{Kind: element.EndOfData}
@@ -256,7 +256,8 @@ func TestSender_ThatIsLostAfterItsEndOfData_IsALoss(t *testing.T) {
 	})
 }
 
-// TestGate_RefusesWhatCannotBe: after Closed nothing comes, and Closed does not come before the end of data.
+// TestGate_RefusesWhatCannotBe: after Closed nothing comes, and Closed comes behind the end of data, or behind the barrier of a checkpoint that stops
+// the job.
 func TestGate_RefusesWhatCannotBe(t *testing.T) {
 	g := newGate(attempt("r", 0), []GateInput{{Edge: "e", Senders: attempts("s", 1)}}, 2, func() {})
 	if err := g.put(0, closing); err == nil {
@@ -269,6 +270,15 @@ func TestGate_RefusesWhatCannotBe(t *testing.T) {
 			t.Errorf("%s is taken behind Closed", e)
 		}
 	}
+
+	g = newGate(attempt("r", 0), []GateInput{{Edge: "e", Senders: attempts("s", 1)}}, 2, func() {})
+	must(t, g.put(0, stopping(1)))
+	must(t, g.put(0, records(1)))
+	if err := g.put(0, closing); err == nil {
+		t.Error("Closed is taken behind records, the stop of the job has failed")
+	}
+	must(t, g.put(0, stopping(2)))
+	must(t, g.put(0, closing))
 }
 
 func TestSender_ThatIsLost_IsNamed(t *testing.T) {

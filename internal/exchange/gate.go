@@ -66,6 +66,7 @@ type queue struct {
 	queued   bool // it is in ready
 	blocked  bool
 	ended    bool        // end of data was put
+	mayClose bool        // an element that ends was put, and no records behind it
 	closed   bool        // the sender has finished
 	consumed func(n int) // gives credit back to the sender; nil until it is bound
 	onClose  func()      // tells the sender that the task has ended
@@ -166,6 +167,7 @@ func (g *Gate) put(channel int, e element.Element) error {
 	q := &g.mu.queues[channel]
 	q.push(e)
 	q.ended = q.ended || e.Kind == element.EndOfData
+	q.mayClose = e.Ends() || q.mayClose && e.Kind != element.Records
 	q.closed = q.closed || e.Kind == element.Closed
 	g.enqueue(channel)
 	g.mu.Unlock()
@@ -180,7 +182,7 @@ func (g *Gate) refuse(channel int, e element.Element) error {
 		return ErrClosed
 	case q.closed:
 		return fmt.Errorf("%s came from %s, which had finished", e, g.channels[channel].sender)
-	case e.Kind == element.Closed && !q.ended:
+	case e.Kind == element.Closed && !q.mayClose:
 		return fmt.Errorf("%s came from %s before its end of data", e, g.channels[channel].sender)
 	case q.ended && (e.Kind == element.Records || e.Kind == element.EndOfData):
 		return fmt.Errorf("%s came from %s behind its end of data", e, g.channels[channel].sender)

@@ -79,7 +79,7 @@ func (s *localSender) send(e element.Element) error {
 			return fmt.Errorf("exchange: send to %s: %w", s.gate.attempt, err)
 		}
 	}
-	s.ended = s.ended || e.Kind == element.EndOfData
+	s.ended = e.Ends() || s.ended && e.Kind != element.Records
 	s.closed = s.closed || e.Kind == element.Closed
 	err := s.gate.put(s.channel, e)
 	if s.ended && errors.Is(err, ErrClosed) {

@@ -121,7 +121,7 @@ type remoteSender struct {
 	receiver job.AttemptID
 	credits  chan struct{}
 	last     int         // size of the last frame, to guess the next
-	ended    atomic.Bool // end of data was sent
+	ended    atomic.Bool // the latest of records and elements that end is one that ends
 }
 
 // receiverEnded is no error when the receiver has got everything: it may end before its senders.
@@ -211,8 +211,8 @@ func (r *remoteSender) send(e element.Element) error {
 			return err
 		}
 	}
-	if e.Kind == element.EndOfData {
-		r.ended.Store(true)
+	if e.Ends() || e.Kind == element.Records {
+		r.ended.Store(e.Ends())
 	}
 	buf := s.network.cfg.Frames.Get(max(r.last+r.last/4, 256))
 	frame, err := appendElement((*buf)[:0], r.number, e, r.codec)

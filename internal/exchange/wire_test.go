@@ -284,7 +284,7 @@ func FuzzFrame(f *testing.F) {
 	f.Add(appendCredit(nil, 3, 17))
 	final := barrier(1 << 40)
 	final.Checkpoint.Final = true
-	for _, e := range []element.Element{records(1, 2, 3), barrier(-1), final, {Kind: element.Cancel, Checkpoint: element.Checkpoint{ID: 5}}, end} {
+	for _, e := range []element.Element{records(1, 2, 3), barrier(-1), final, stopping(3), {Kind: element.Cancel, Checkpoint: element.Checkpoint{ID: 5}}, end} {
 		frame, err := appendElement(nil, 1, e, numbersCodec{})
 		if err != nil {
 			f.Fatal(err)

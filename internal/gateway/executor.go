@@ -50,7 +50,7 @@ type TaskRestore struct {
 	Checkpoint checkpoint.ID
 	Dir        string // what handle paths are relative to, as a storage path
 	State      checkpoint.Restore
-	Stopped    bool // the job was stopped with this checkpoint: commit what it promised and finish
+	Stopped    bool // the job was stopped with this checkpoint: emit nothing, and finish when it is notified
 }
 
 // CancelTasks asks to end attempts; each is reported terminal by UpdateTaskState.

@@ -221,6 +221,9 @@ func (x *executor) DeployTasks(ctx context.Context, r gateway.DeployTasks) error
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.deployed, x.ends = append(x.deployed, r), 0
+	if from := r.Tasks[0].Restore; from != nil && from.Stopped {
+		x.ends = from.Checkpoint
+	}
 	for _, t := range r.Tasks {
 		x.tasks[t.Attempt] = t
 	}
@@ -230,12 +233,6 @@ func (x *executor) DeployTasks(ctx context.Context, r gateway.DeployTasks) error
 		}
 		for _, t := range r.Tasks {
 			x.update(t.Attempt, job.TaskRunning, false)
-		}
-		for _, t := range r.Tasks {
-			if t.Restore != nil && t.Restore.Stopped {
-				x.drop(t.Attempt)
-				x.update(t.Attempt, job.TaskFinished, false)
-			}
 		}
 	})
 	return nil

@@ -115,6 +115,7 @@ func TestFault_B102_TasksFailWhileTheyCommit_AndFinishFromTheSavepoint(t *testin
 		_, deployments := a.lastDeployment()
 		src := job.AttemptID{Job: id, Task: job.TaskID{Vertex: "src"}, Attempt: 1}
 		a.drop(src)
+		stopping.Store(false)
 		if err := c.m.UpdateTaskState(t.Context(), gateway.TaskUpdate{
 			Epoch: 1, Attempt: src, State: job.TaskFailed, Failure: job.Failure{Class: job.FailureTask, Message: "cannot commit"},
 		}); err != nil {
@@ -204,6 +205,7 @@ func TestStop_IsBroughtToItsEndByTheNextJobMaster(t *testing.T) {
 			_, _ = c.m.Stop(t.Context(), gateway.StopJob{Job: id, Directory: "/save", Mode: job.StopSuspend})
 		}()
 		synctest.Wait()
+		stopping.Store(false) // for the next one
 		with := c.status(id).StoppedWith
 		if with == "" || s.all()[0].Progress.Stopped != with {
 			t.Fatalf("stopped with %q, recorded is %+v", with, s.all()[0].Progress)

@@ -73,12 +73,12 @@ func newTask(x *executor, m *master, d gateway.TaskDeployment) *simTask {
 		t.outputs = append(t.outputs, o)
 	}
 	t.blocked = make([]bool, len(t.inputs))
-	id, ended := checkpoint.ID(0), false
+	var from task.Start
 	if r := d.Restore; r != nil {
-		id, ended = r.Checkpoint, r.State.Ended
+		from = task.Start{Restored: r.Checkpoint, Ended: r.State.Ended, Stopped: r.Stopped}
 	}
-	t.core = task.NewCore(len(t.inputs), id, ended)
-	t.watched = newWatchedTask(t, id)
+	t.core = task.NewCore(len(t.inputs), from)
+	t.watched = newWatchedTask(t, t.core.Notified())
 	t.op = newOperator(t)
 	return t
 }
@@ -116,15 +116,16 @@ func (t *simTask) startUp() {
 			t.fail(job.FailureInfrastructure, err.Error())
 			return
 		}
+		if t.restore != nil && t.restore.Stopped {
+			t.drained = true
+			if err := t.step(task.InputEnded{}); err != nil {
+				t.fail(job.FailureInfrastructure, err.Error())
+				return
+			}
+		}
 		t.state = job.TaskRunning
 		t.s.note("%s runs on %s", t.attempt, t.x.id)
 		t.x.report(t)
-		if t.restore != nil && t.restore.Stopped {
-			if err := t.step(task.Stopped{}); err != nil {
-				t.fail(job.FailureInfrastructure, err.Error())
-			}
-			return
-		}
 		t.wake()
 	})
 }

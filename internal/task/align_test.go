@@ -36,7 +36,7 @@ type gate struct {
 
 func playGate(rng *rand.Rand) error {
 	channels := 1 + rng.IntN(4)
-	g := &gate{core: NewCore(channels, 0, false), queues: make([][]element.Element, channels), at: make([]checkpoint.ID, channels), blocked: make([]bool, channels), closed: make([]bool, channels)}
+	g := &gate{core: NewCore(channels, Start{}), queues: make([][]element.Element, channels), at: make([]checkpoint.ID, channels), blocked: make([]bool, channels), closed: make([]bool, channels)}
 	ids := checkpoint.ID(1 + rng.IntN(8))
 	closing := 0
 	for c := range channels {
@@ -148,7 +148,7 @@ func (g *gate) step(ev Event) error {
 
 // TestAborted_RemembersABoundedNumber: ids whose barriers never come must not pile up, and the newest are the ones that matter.
 func TestAborted_RemembersABoundedNumber(t *testing.T) {
-	c := NewCore(1, 0, false)
+	c := NewCore(1, Start{})
 	now := time.UnixMilli(1)
 	for id := range checkpoint.ID(10 * maxRemembered) {
 		c.Step(now, Aborted{ID: id + 1})

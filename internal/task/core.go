@@ -34,10 +34,19 @@ type Core struct {
 	finished bool
 }
 
-// NewCore returns the core of a task with that many input channels, 0 for a source. restored is the checkpoint that it starts from, or 0; ended
-// says that the operators had been finished before that.
-func NewCore(channels int, restored checkpoint.ID, ended bool) *Core {
-	c := &Core{aligned: make([]bool, channels), seen: restored, notified: restored, flushed: ended}
+// Start is what a core begins from; zero: a fresh start.
+type Start struct {
+	Restored checkpoint.ID // 0: none
+	Ended    bool          // the operators had been finished before that
+	Stopped  bool          // the job was stopped with it: the task ends its input, flushes nothing, and finishes when it is told again that it has completed
+}
+
+// NewCore returns the core of a task with that many input channels, 0 for a source.
+func NewCore(channels int, from Start) *Core {
+	c := &Core{aligned: make([]bool, channels), seen: from.Restored, notified: from.Restored, flushed: from.Ended}
+	if from.Stopped {
+		c.stop, c.notified, c.flushed = from.Restored, from.Restored-1, true
+	}
 	c.inputs.open, c.inputs.running, c.inputs.closed = channels, channels, make([]bool, channels)
 	return c
 }
@@ -87,9 +96,6 @@ type (
 	ChannelClosed struct{ Channel int }
 	// InputEnded: the source of the chain has no more records.
 	InputEnded struct{}
-	// Stopped: the checkpoint that the task was restored from has stopped the job. What it promised to commit was committed when the operators were
-	// opened, so there is nothing left to do.
-	Stopped struct{}
 )
 
 // The effects.
@@ -130,7 +136,6 @@ func (Aborted) event()       {}
 func (ChannelEnded) event()  {}
 func (ChannelClosed) event() {}
 func (InputEnded) event()    {}
-func (Stopped) event()       {}
 
 func (Block) effect()          {}
 func (Unblock) effect()        {}
@@ -168,9 +173,6 @@ func (c *Core) Step(now time.Time, ev Event) []Effect {
 		return c.close(ev.Channel)
 	case InputEnded:
 		return c.end()
-	case Stopped:
-		c.flushed = true // so that its channels end like any other
-		return append(c.end(), c.finish()...)
 	}
 	return nil
 }

@@ -17,10 +17,10 @@ import (
 
 // TestTranscripts runs testdata: commands are events, the output is the effects; -rewrite writes what the core does now. Commands:
 //
-//	new [channels=2] [restored=N] [ended]
+//	new [channels=2] [restored=N] [ended] [stopped]
 //	trigger ID [final]         barrier CHANNEL ID [final]      cancel CHANNEL ID      both with [suspend] or [drain]
 //	completed ID               aborted ID [latest=N]
-//	end CHANNEL                close CHANNEL                   end-input                       stopped                 state
+//	end CHANNEL                close CHANNEL                   end-input                       state
 func TestTranscripts(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		var core *Core
@@ -33,7 +33,7 @@ func TestTranscripts(t *testing.T) {
 				d.MaybeScanArgs(t, "channels", &channels)
 				restored := 0
 				d.MaybeScanArgs(t, "restored", &restored)
-				core = NewCore(channels, checkpoint.ID(restored), d.HasArg("ended"))
+				core = NewCore(channels, Start{Restored: checkpoint.ID(restored), Ended: d.HasArg("ended"), Stopped: d.HasArg("stopped")})
 				return "ok"
 			case "state":
 				out := fmt.Sprintf("notified %d, ended %t", core.Notified(), core.Ended())
@@ -94,8 +94,6 @@ func parseEvent(t *testing.T, d *datadriven.TestData) Event {
 		return ChannelClosed{number(0)}
 	case "end-input":
 		return InputEnded{}
-	case "stopped":
-		return Stopped{}
 	}
 	d.Fatalf(t, "unknown command %q", d.Cmd)
 	return nil
@@ -103,7 +101,7 @@ func parseEvent(t *testing.T, d *datadriven.TestData) Event {
 
 // TestFinished_TakesNothing: whatever comes after Finish is of no interest to a task that is done.
 func TestFinished_TakesNothing(t *testing.T) {
-	c := NewCore(1, 0, false)
+	c := NewCore(1, Start{})
 	now := time.UnixMilli(1)
 	c.Step(now, ChannelEnded{0})
 	c.Step(now, Barrier{0, element.Checkpoint{ID: 1, Final: true}})
@@ -111,7 +109,7 @@ func TestFinished_TakesNothing(t *testing.T) {
 		t.Fatalf("after the final checkpoint: %v, want Finish", got)
 	}
 	for _, ev := range []Event{
-		Completed{2}, Aborted{2, 1}, Barrier{0, element.Checkpoint{ID: 2}}, Cancel{0, 2}, Trigger{element.Checkpoint{ID: 2}}, ChannelEnded{0}, ChannelClosed{0}, InputEnded{}, Stopped{},
+		Completed{2}, Aborted{2, 1}, Barrier{0, element.Checkpoint{ID: 2}}, Cancel{0, 2}, Trigger{element.Checkpoint{ID: 2}}, ChannelEnded{0}, ChannelClosed{0}, InputEnded{},
 	} {
 		if got := c.Step(now, ev); len(got) > 0 {
 			t.Errorf("%s after Finish: %v, want nothing", ev, got)
@@ -122,13 +120,13 @@ func TestFinished_TakesNothing(t *testing.T) {
 // TestSnapshot_SaysWhenTheFirstBarrierCame: the alignment time of the metrics runs from there.
 func TestSnapshot_SaysWhenTheFirstBarrierCame(t *testing.T) {
 	first := time.UnixMilli(1000)
-	c := NewCore(2, 0, false)
+	c := NewCore(2, Start{})
 	c.Step(first, Barrier{1, element.Checkpoint{ID: 1}})
 	got := c.Step(first.Add(time.Second), Barrier{0, element.Checkpoint{ID: 1}})
 	if s, ok := got[0].(Snapshot); !ok || !s.FirstAt.Equal(first) {
 		t.Errorf("effects %v, want a snapshot with first barrier at %s", got, first)
 	}
-	s, ok := NewCore(0, 0, false).Step(first, Trigger{element.Checkpoint{ID: 1}})[0].(Snapshot)
+	s, ok := NewCore(0, Start{}).Step(first, Trigger{element.Checkpoint{ID: 1}})[0].(Snapshot)
 	if !ok || !s.FirstAt.Equal(first) {
 		t.Errorf("snapshot of a source: first at %s, want %s", s.FirstAt, first)
 	}

@@ -84,6 +84,6 @@ type Restore struct {
 	Checkpoint checkpoint.ID
 	Dir        string
 	State      checkpoint.Restore
-	// Stopped: the job was stopped with this checkpoint, so the task opens its operators, which commit what it promised, and finishes.
+	// Stopped: the job was stopped with this checkpoint. The task emits nothing; it finishes when it is told that the checkpoint has completed.
 	Stopped bool
 }

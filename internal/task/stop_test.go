@@ -5,7 +5,6 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/weirstream/weir/internal/element"
 	"github.com/weirstream/weir/internal/job"
 	"github.com/weirstream/weir/stream"
 )
@@ -82,16 +81,21 @@ func TestFault_B46_DrainFlushesWhatOperatorsHold(t *testing.T) {
 	})
 }
 
-// TestFault_B102_RestoredFromItsStop_CommitsAndFinishes: nothing is read, nothing is emitted but the end, without which no channel may close.
+// TestFault_B102_RestoredFromItsStop_CommitsAndFinishes: nothing is read from its source, nothing is emitted but the end.
 func TestFault_B102_RestoredFromItsStop_CommitsAndFinishes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 1)
+		r.source(func() (stream.Next, error) {
+			r.j.add("poll")
+			return stream.More, nil
+		})
 		r.cfg.Restore = &Restore{Checkpoint: 7, Dir: "save", Stopped: true}
-		r.in.put(0, recordsOf("x"), element.Element{Kind: element.EndOfData})
 		r.start()
+		r.expect("a.restore[]", "a.open", "end-of-data", "report-end-of-data", "running")
+		r.post(Completed{7})
 		if err := r.wait(); err != nil {
 			t.Errorf("Run returned %v, want that the task has finished", err)
 		}
-		r.expect("a.restore[]", "a.open", "running", "end-of-data", "report-end-of-data", "closed", "a.close")
+		r.expect("a.complete(7)", "closed", "a.close")
 	})
 }

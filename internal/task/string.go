@@ -46,9 +46,6 @@ func (e ChannelClosed) String() string { return fmt.Sprintf("ChannelClosed %d", 
 func (InputEnded) String() string { return "InputEnded" }
 
 // String is one line.
-func (Stopped) String() string { return "Stopped" }
-
-// String is one line.
 func (e Block) String() string { return fmt.Sprintf("Block %d", e.Channel) }
 
 // String is one line.

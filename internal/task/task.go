@@ -80,11 +80,11 @@ func New(cfg Config, mail Mailbox) *Task {
 		cfg.InlineLimit = DefaultInlineLimit
 	}
 	t := &Task{cfg: cfg, mail: mail.m}
+	var from Start
 	if r := cfg.Restore; r != nil {
-		t.core = NewCore(channels, r.Checkpoint, r.State.Ended)
-	} else {
-		t.core = NewCore(channels, 0, false)
+		from = Start{Restored: r.Checkpoint, Ended: r.State.Ended, Stopped: r.Stopped}
 	}
+	t.core = NewCore(channels, from)
 	t.notified.Store(int64(t.core.Notified()))
 	t.inFlight.init()
 	return t
@@ -123,10 +123,14 @@ func (t *Task) run(ctx, snapshots context.Context) error {
 			return err
 		}
 	}
-	t.cfg.JobMaster.Running()
 	if r := t.cfg.Restore; r != nil && r.Stopped {
-		return t.step(snapshots, Stopped{})
+		// Ahead of Running, because once all tasks run each may finish: who has sent its end needs no receiver any more.
+		t.drained = true
+		if err := t.step(snapshots, InputEnded{}); err != nil {
+			return err
+		}
 	}
+	t.cfg.JobMaster.Running()
 	for !t.done {
 		if err := t.turn(ctx, snapshots); err != nil {
 			return err

@@ -32,6 +32,7 @@ type JobCheckpoints struct {
 	LastCheckpoint       *Checkpoint `json:"last_checkpoint,omitempty"`
 	LastRestore          *Restore    `json:"last_restore,omitempty"`
 	Degraded             string      `json:"degraded,omitempty"`
+	StoppedWith          string      `json:"stopped_with,omitempty"`
 	Backlog              string      `json:"backlog,omitempty"`
 }
 
@@ -104,6 +105,15 @@ type Subtask struct {
 	StateBytes   int64   `json:"state_bytes"`
 }
 
+// Stopped is a job that has ended with a savepoint.
+type Stopped struct {
+	Job        string  `json:"job_id"`
+	State      string  `json:"state"`
+	ID         int64   `json:"checkpoint_id"`
+	Path       string  `json:"path"`
+	DurationMS float64 `json:"duration_ms"`
+}
+
 // Triggered is a checkpoint or savepoint that was asked for and has completed.
 type Triggered struct {
 	Job        string  `json:"job_id"`
@@ -163,6 +173,7 @@ func OfJob(s gateway.JobStatus) Job {
 		JobCheckpoints: JobCheckpoints{
 			CheckpointsCompleted: s.Completed, CheckpointsFailed: s.Failed, CheckpointsPending: s.InProgress, CheckpointsRestored: s.Restored,
 			LastCheckpoint: optional(s.Last, OfCheckpoint), LastRestore: optional(s.LastRestore, ofRestore), Degraded: s.Degraded, Backlog: s.Backlog,
+			StoppedWith: s.StoppedWith,
 		},
 	}
 	return v

@@ -19,6 +19,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -106,4 +107,51 @@ func fileRows(name, header string) ([]string, error) {
 		}
 	}
 	return rows, lines.Err()
+}
+
+// DiffUpdates compares rows "key,number" of an output of updates with the final ones: every key must have each number up to its final one, once.
+func DiffUpdates(t *testing.T, output, expected string) string {
+	t.Helper()
+	got, err := OutputRows(output, "")
+	if err != nil {
+		return err.Error()
+	}
+	final, err := fileRows(expected, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]int{}
+	for _, row := range final {
+		key, n := update(t, row)
+		want[key] = n
+	}
+	for i, row := range got {
+		if i > 0 && row == got[i-1] {
+			return fmt.Sprintf("row %q is there twice", row)
+		}
+	}
+	seen := map[string]int{}
+	for _, row := range got {
+		key, n := update(t, row)
+		if n < 1 || n > want[key] {
+			return fmt.Sprintf("row %q, the final number is %d", row, want[key])
+		}
+		seen[key]++
+	}
+	for key, n := range want {
+		if seen[key] != n {
+			return fmt.Sprintf("%d rows of %q, want %d", seen[key], key, n)
+		}
+	}
+	return ""
+}
+
+func update(t *testing.T, row string) (key string, n int) {
+	t.Helper()
+	key, number, _ := strings.Cut(row, ",")
+	n, err := strconv.Atoi(number)
+	if err != nil {
+		t.Fatalf("row %q: %v", row, err)
+	}
+	return key, n
 }
