@@ -136,6 +136,28 @@ func TestFault_B10_NoAttemptBeforeAllTasksRun_AndAgainAfterARestart(t *testing.T
 	d.run(2).after(time.Second).want("InitLocation 1", 1)
 }
 
+// All that tasks have to say is there before the hooks have answered: the checkpoint waits for them, and completes once. Nobody is triggered
+// before, so the tasks can only have finished.
+func TestFault_B11_NothingOfTheTasksIsMissingBeforeTheHooksAnswer_WaitsForThem(t *testing.T) {
+	d := drive(t, func(cfg *Config) {
+		g := *cfg.Graph
+		g.MasterHooks = []string{"lease"}
+		cfg.Graph = &g
+	}).ask(1).locate(1).want("CallHooks 1", 1)
+	tasks := tasksOf(testGraph(), 1)
+	d.step(Ack{Epoch: 1, Attempt: tasks[1].Attempt, ID: 1}).want("AckReply request=0 UNKNOWN", 1)
+	for _, task := range tasks {
+		d.step(TaskFinished{Attempt: task.Attempt}).want("WriteMetadata", 0)
+	}
+	answer := HooksCalled{ID: 1, States: []checkpoint.MasterState{{Hook: "lease", State: []byte("token")}}}
+	d.step(answer).want("SendTrigger", 0).want("WriteMetadata 1", 1)
+	d.step(answer).want("WriteMetadata", 0)
+	d.step(MetadataWritten{ID: 1}).want("checkpoint 1 completed", 1)
+	if m := d.core.Latest().Metadata; len(m.MasterStates) != 1 {
+		t.Errorf("the metadata has %d master states, want 1", len(m.MasterStates))
+	}
+}
+
 func TestFault_B15_EndOfTheJobWhileMetadataIsWritten_DeletesWhatWasWritten(t *testing.T) {
 	d := drive(t, nil).ask(1).locate(1).ack(1, 1).step(Closed{DeleteAll: true})
 	if d.core.Settled() {
