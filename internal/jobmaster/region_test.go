@@ -3,6 +3,7 @@ package jobmaster
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -12,6 +13,8 @@ import (
 	"github.com/weirstream/weir/internal/checkpoint"
 	"github.com/weirstream/weir/internal/gateway"
 	"github.com/weirstream/weir/internal/job"
+	"github.com/weirstream/weir/internal/scheduler"
+	"github.com/weirstream/weir/internal/slotpool"
 )
 
 // pipelines submits a job of independent pipelines, one for each subtask.
@@ -241,4 +244,130 @@ func TestRegion_FailsWhileItCommitsTheStop_OnlyThatRegionFinishesFromTheSavepoin
 			}
 		}
 	})
+}
+
+// TestRegion_TasksThatFinishedWhileAnotherRegionRestarts_StayFinished: later checkpoints do without them, so the job comes to its end.
+func TestRegion_TasksThatFinishedWhileAnotherRegionRestarts_StayFinished(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		defer c.close()
+		a := c.start("a", 2, script{}, "pipelines")
+		b := c.start("b", 2, script{notify: func(context.Context) error { return errors.New("not now") }}, "pipelines")
+		id := c.pipelines(4)
+		time.Sleep(1500 * time.Millisecond)
+		c.expect(id, job.Running)
+		for _, x := range []*executor{a, b} {
+			x.endOfData()
+		}
+		time.Sleep(500 * time.Millisecond) // the final checkpoint has completed, and b has not heard of it
+		if n, m := len(a.attempts()), len(b.attempts()); n != 0 || m != 4 {
+			t.Fatalf("%d tasks of a and %d of b run, want 0 and 4", n, m)
+		}
+		b.disconnect()
+		x := c.start("x", 2, script{}, "pipelines")
+		time.Sleep(time.Second)
+		s := c.expect(id, job.Running)
+		expectAttempts(t, s, "a", 1, 1, 1, 1)
+		expectAttempts(t, s, "x", 2, 2, 2, 2)
+		before := s.Completed
+		c.endOfData(x)
+		if s := c.expect(id, job.Finished); s.Completed <= before || s.Failed != 0 {
+			t.Errorf("%d checkpoints completed, %d failed, want more than %d and none", s.Completed, s.Failed, before)
+		}
+		if _, n := a.lastDeployment(); n != 1 {
+			t.Errorf("%d deployments on a, want 1", n)
+		}
+	})
+}
+
+// TestRegion_ExecutorComesBackWhileADeploymentToItWaits_IsSentOnlyTheNextOne: what waits is of attempts that are lost by then.
+func TestRegion_ExecutorComesBackWhileADeploymentToItWaits_IsSentOnlyTheNextOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		defer c.close()
+		slowMetadata(c, 4*time.Second)
+		a := c.start("a", 1, script{}, "pipelines")
+		c.start("b", 1, script{}, "pipelines")
+		id := c.pipelines(2)
+		time.Sleep(100 * time.Millisecond) // checkpoint 1 is FINALIZING
+		for n := range 2 {
+			again := a.reg
+			again.Incarnation, again.Address = again.Incarnation+"x", again.Address+"x"
+			a.disconnect()
+			a = c.startAs(again, script{})
+			time.Sleep(time.Second)
+			if _, sent := a.lastDeployment(); sent != 0 {
+				t.Fatalf("session %d of a was deployed to before it was known what to restore", n+2)
+			}
+		}
+		time.Sleep(3 * time.Second)
+		s := c.expect(id, job.Running)
+		expectAttempts(t, s, "a", 3, 3)
+		expectAttempts(t, s, "b", 1, 1)
+		d, n := a.lastDeployment()
+		if n != 1 || len(d.Tasks) != 2 || len(d.Placements) != 2 || d.Tasks[0].Attempt.Attempt != 3 || d.Tasks[0].Restore.Checkpoint != 1 {
+			t.Errorf("%d deployments on a, the last of %+v", n, d.Tasks)
+		}
+	})
+}
+
+// deaf is an executor that takes every deployment and says nothing.
+type deaf struct{ gateway.TaskExecutor }
+
+func (deaf) DeployTasks(context.Context, gateway.DeployTasks) error { return nil }
+
+// TestRegion_GrantOfANewSession_BeforeTheLossOfTheOldOneIsHeardOf: the slots that the job had in the old session are lost before it has one in the new
+// session, and the message that comes late does not take that one.
+func TestRegion_GrantOfANewSession_BeforeTheLossOfTheOldOneIsHeardOf(t *testing.T) {
+	synctest.Test(t, grantOfANewSession)
+}
+
+func grantOfANewSession(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cfg := Config{Epoch: 1, Random: func() float64 { return 0 }}.withDefaults()
+	g := graphOf("pipelines", 2)
+	l := newJobLoop(&cfg, slotpool.New(), spec{id: "j", name: "pipelines", graph: g, options: job.Options{}.Normalize()})
+	defer l.work.Wait()
+	defer cancel()
+	session := func(id job.ExecutorID) *slotpool.Session {
+		return &slotpool.Session{Registration: gateway.Registration{Executor: id}, Client: deaf{}}
+	}
+	grant := func(sessions ...*slotpool.Session) {
+		a := slotpool.Allocation{Grant: slotpool.Grant{Number: l.running.request}, Sessions: map[job.ExecutorID]*slotpool.Session{}}
+		for _, s := range sessions {
+			a.Slots = append(a.Slots, job.Slot{Executor: s.Registration.Executor})
+			a.Sessions[s.Registration.Executor] = s
+		}
+		granted{a}.apply(l)
+		l.settle(ctx)
+	}
+	state := func() (out []string) {
+		for _, e := range l.sched.Executions() {
+			out = append(out, fmt.Sprintf("%s#%d %s@%s", e.Task, e.Attempt, e.State, e.Executor))
+		}
+		return out
+	}
+	oldA, newA, b := session("a"), session("a"), session("b")
+	l.feed(scheduler.Start{})
+	l.settle(ctx)
+	grant(oldA, b)
+	executorLost{b, "its connection broke"}.apply(l)
+	l.settle(ctx)
+	l.feed(scheduler.Tick{})
+	l.settle(ctx)
+	for at, ok := l.sched.Deadline(); ok; at, ok = l.sched.Deadline() { // the delay of the restart
+		time.Sleep(time.Until(at))
+		l.tick(time.Now())
+		l.settle(ctx)
+	}
+	grant(newA)
+	want := []string{"src[0]#1 FAILED@a", "src[1]#2 DEPLOYING@a", "agg[0]#1 FAILED@a", "agg[1]#2 DEPLOYING@a"}
+	if got := state(); !slices.Equal(got, want) {
+		t.Errorf("after the grant %v, want %v", got, want)
+	}
+	executorLost{oldA, "it has registered anew"}.apply(l)
+	l.settle(ctx)
+	if got := state(); !slices.Equal(got, want) {
+		t.Errorf("after the message %v, want %v", got, want)
+	}
 }

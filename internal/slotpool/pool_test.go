@@ -83,6 +83,19 @@ func TestPool_ANewRequest_TakesBackWhatTheOldOneWasGiven(t *testing.T) {
 	})
 }
 
+// TestPool_SlotsOfAnEarlierSession_AreNotKept: a job that has not heard yet that an executor was lost and came back has nothing there.
+func TestPool_SlotsOfAnEarlierSession_AreNotKept(t *testing.T) {
+	var pool Pool
+	pool.Add(executor("a", 2, "j"))
+	pool.Request(Request{Job: "x", Name: "j", Count: 2})
+	pool.Remove("a")
+	pool.Add(executor("a", 2, "j"))
+	again := Request{Job: "x", Name: "j", Count: 2, Keep: map[job.ExecutorID]int{"a": 1}}
+	if got := executorsOf(pool.Request(again)); !slices.Equal(got, []string{"a", "a"}) {
+		t.Errorf("it got %v", got)
+	}
+}
+
 func TestPool_ShortMessage(t *testing.T) {
 	var pool Pool
 	r := Request{Job: "x", Name: "flights", Count: 4}
