@@ -47,8 +47,9 @@ type Faults struct {
 	MasterCrash, MasterMachineCrash time.Duration
 	// MasterDies is its death in a storage operation.
 	MasterDies float64
-	// KillBehindFinal: all executors die soon after the first final checkpoint has completed, and sometimes the job master with them.
-	KillBehindFinal bool
+	// KillBehindEnd: all executors die soon after the first final checkpoint has completed, or the first savepoint that stops the job, and sometimes the
+	// job master with them.
+	KillBehindEnd bool
 	// UserRequest is a checkpoint or a savepoint that somebody asks for.
 	UserRequest time.Duration
 	// Sweep is a sweep of the checkpoint directory.
@@ -98,5 +99,6 @@ func RandomConfig(seed uint64) Config {
 		ExecutorCrash: mean(5), Partition: mean(6), TaskError: mean(2), TaskHang: mean(5), LinkBreak: mean(3), MachineCrash: mean(5), StorageStorm: mean(4), MetadataStorm: rate(0.2),
 		MasterCrash: mean(5), MasterMachineCrash: mean(10), MasterDies: rate(0.03), UserRequest: mean(2), Sweep: mean(1),
 	}
+	cfg.Faults.KillBehindEnd = rng.IntN(5) == 0
 	return cfg
 }

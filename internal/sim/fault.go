@@ -139,10 +139,10 @@ func (s *Sim) killAll() {
 		return
 	}
 	for _, x := range s.executors {
-		s.after(s.upTo(8*time.Millisecond), "kill", func() { x.crash("the final checkpoint has completed") })
+		s.after(s.upTo(8*time.Millisecond), "kill", func() { x.crash("the job is about to end") })
 	}
 	if m := s.master; s.rng.IntN(2) == 0 {
-		s.after(s.upTo(8*time.Millisecond), "kill", func() { m.crash("the final checkpoint has completed") })
+		s.after(s.upTo(8*time.Millisecond), "kill", func() { m.crash("the job is about to end") })
 	}
 }
 

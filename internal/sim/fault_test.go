@@ -37,7 +37,7 @@ func TestFault_B97_KilledBehindTheFinalCheckpoint(t *testing.T) {
 	restarts := 0
 	for seed := range uint64(60) {
 		cfg := bounded(seed)
-		cfg.Faults.KillBehindFinal = true
+		cfg.Faults.KillBehindEnd = true
 		r := play(t, cfg, "-run "+t.Name())
 		if r.State != job.Finished {
 			t.Errorf("seed %d: %s, want FINISHED", seed, r.State)
@@ -46,5 +46,25 @@ func TestFault_B97_KilledBehindTheFinalCheckpoint(t *testing.T) {
 	}
 	if restarts < 30 {
 		t.Errorf("%d restarts in 60 runs: the processes died when all was over", restarts)
+	}
+}
+
+// TestFault_B102_KilledBehindTheStop: the savepoint that stops the job is durable, and every process dies before, while or after the tasks commit it. The
+// job restarts from it and from nothing else, and ends; the one that goes on from it and the first have together exactly the output of the model.
+func TestFault_B102_KilledBehindTheStop(t *testing.T) {
+	killed, stopped := 0, 0
+	for seed := range uint64(60) {
+		cfg := bounded(seed)
+		cfg.Checkpoint.Interval = time.Second
+		cfg.Stop, cfg.Faults.KillBehindEnd = 2*time.Second, true
+		r := play(t, cfg, "-run "+t.Name())
+		if r.State != job.Finished && r.State != job.Canceled {
+			t.Errorf("seed %d: %s, want that it was stopped or FINISHED", seed, r.State)
+		}
+		killed += r.Faults["kill"]
+		stopped += r.Faults["job stopped, suspend"] + r.Faults["job stopped, drain"]
+	}
+	if killed < 30 || stopped < 30 {
+		t.Errorf("%d stops and %d kills in 60 runs: nothing is tested", stopped, killed)
 	}
 }

@@ -70,7 +70,7 @@ func (w *watcher) effect(s *Sim, e coordinator.Effect) {
 	case coordinator.Completed:
 		w.checkOutcome(s, e.ID, w.completed)
 		w.complete(s, e)
-		if e.Final && s.cfg.Faults.KillBehindFinal {
+		if (e.Final || e.Stop.EndsTasks()) && s.cfg.Faults.KillBehindEnd {
 			s.killAll()
 		}
 	case coordinator.Aborted:

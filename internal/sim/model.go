@@ -82,15 +82,14 @@ func (s *Sim) checkState(p *prefix, md *checkpoint.Metadata) error {
 		}
 		got := make([]int, s.work.keys)
 		for _, sub := range vs.Subtasks {
-			empty := true
 			for _, op := range sub.Operators {
 				data, err := s.readState(p.dir, op.Keyed.Handle)
 				if err != nil {
 					return err
 				}
-				decodeCounts(data, func(key, count int) { got[key], empty = got[key]+count, false })
+				decodeCounts(data, func(key, count int) { got[key] += count })
 			}
-			if sub.Ended && empty { // finished, now or before what was restored: its counts are in its output, and of no more use
+			if sub.Ended { // it may have finished, now or before what was restored: then its counts are in its output, and of no more use
 				s.countFinished(p, v, sub.Subtask, got)
 			}
 		}
@@ -103,10 +102,10 @@ func (s *Sim) checkState(p *prefix, md *checkpoint.Metadata) error {
 	return nil
 }
 
-// countFinished adds what a keyed task that has finished must have counted.
+// countFinished adds what a keyed task that has finished must have counted, for keys of which it has no state.
 func (s *Sim) countFinished(p *prefix, vertex, subtask int, into []int) {
 	for key, count := range p.counts[vertex] {
-		if s.work.owner(vertex, key).Subtask == subtask {
+		if s.work.owner(vertex, key).Subtask == subtask && into[key] == 0 {
 			into[key] += count
 		}
 	}
