@@ -84,6 +84,32 @@ func (it *Items) cut(from, to int) Items {
 	return Items{Handle: it.Handle, Offsets: it.Offsets[from : to+1]}
 }
 
+// StateBytes is the size of all state in the checkpoint.
+func (m *Metadata) StateBytes() int64 {
+	var n int64
+	for _, s := range m.MasterStates {
+		n += int64(len(s.State))
+	}
+	for _, v := range m.Vertices {
+		for _, t := range v.Subtasks {
+			n += t.stateBytes()
+		}
+	}
+	return n
+}
+
+func (s *SubtaskState) stateBytes() (n int64) {
+	for _, op := range s.Operators {
+		if op.Items != nil {
+			n += op.Items.Handle.Size()
+		}
+		if op.Keyed != nil {
+			n += op.Keyed.Handle.Size()
+		}
+	}
+	return n
+}
+
 func span(offsets []int64) int64 {
 	if len(offsets) == 0 {
 		return 0

@@ -48,15 +48,17 @@ type phase struct {
 func viewPhase(p phase) view.Phase { return view.Phase{Name: p.name, TookMS: view.MS(p.took)} }
 
 // phasesOf splits the time of a checkpoint. Until the last acknowledgement it is the way of the subtask that sent it: nobody waited for the
-// others. The rest is the metadata write.
+// others. The rest is the metadata write. What the executor measured is taken as it is; clocks that differ show in the phases beside it.
 func phasesOf(c gateway.CheckpointStatus, subtasks []gateway.SubtaskCheckpoint) []phase {
 	last, ok := slowest(subtasks)
 	if !ok {
 		return nil
 	}
 	m := last.Metrics
+	sending := min(c.Sent, max(m.StartDelay, 0)) // which the start delay has in it
 	phases := []phase{
-		{"start delay", m.StartDelay, "its first barrier was on the way"},
+		{"directory", sending, "its directory was made, and master hooks were called"},
+		{"start delay", m.StartDelay - sending, "its first barrier was on the way"},
 		{"alignment", m.Alignment, "it waited for the barriers of its other inputs"},
 		{"sync", m.Sync, "it stood still to take the snapshot"},
 		{"async", m.Async, "the snapshot was written beside it"},
@@ -95,7 +97,12 @@ func explain(c gateway.CheckpointStatus, subtasks []gateway.SubtaskCheckpoint, n
 	if c.Failure != "" {
 		out = append(out, "It failed: "+c.Failure+".")
 	}
-	if c.State != gateway.CheckpointCompleted && c.Acknowledged < c.Tasks {
+	switch {
+	case c.State == gateway.CheckpointPending && c.Sent == 0:
+		out = append(out, "No task has been told of it: its directory is not made, or a master hook has not answered.")
+	case c.State == gateway.CheckpointAborted && c.Sent == 0:
+		out = append(out, "No task had been told of it: its directory was not made, or a master hook had not answered.")
+	case c.State != gateway.CheckpointCompleted && c.Acknowledged < c.Tasks:
 		out = append(out, explainMissing(c, subtasks))
 	}
 	last, ok := slowest(subtasks)
@@ -122,6 +129,9 @@ func explain(c gateway.CheckpointStatus, subtasks []gateway.SubtaskCheckpoint, n
 		if share := percent(p.took, total); share > 0 {
 			out = append(out, fmt.Sprintf("%3d%% %s (%s): %s.", share, formatDuration(p.took), p.name, p.what))
 		}
+	}
+	if c.Notified > c.Duration {
+		out = append(out, fmt.Sprintf("Every task knew of its completion %s after it.", formatDuration(c.Notified-c.Duration)))
 	}
 	return append(out, adviceOn(phases[0])...)
 }
@@ -185,7 +195,8 @@ func percent(part, whole time.Duration) int {
 // adviceOn is what to look at when most of the time went into a phase.
 func adviceOn(p phase) []string {
 	advice := map[string]string{
-		"start delay": "Barriers travel with the records: look for a slow operator in front of it (back pressure), or a slow checkpoint directory.",
+		"directory":   "The storage or a master hook took the time: look at how long it takes to make a directory, and at what the hooks do.",
+		"start delay": "Barriers travel with the records: look for a slow operator in front of it (back pressure).",
 		"alignment":   "One input brought its barrier much later than another: look for uneven load among the tasks in front of it.",
 		"async":       "Writing the state took the time: look at its size and at the storage.",
 		"metadata":    "The storage took the time: look at how long it takes to make a small file durable.",

@@ -22,7 +22,7 @@ func partOf(vertex string, subtask int, latency, startDelay, alignment, sync, as
 func TestExplain(t *testing.T) {
 	const ms = time.Millisecond
 	now := time.UnixMilli(1_700_000_010_000)
-	base := gateway.CheckpointStatus{ID: 7, Kind: checkpoint.Checkpoint, Triggered: now.Add(-5 * time.Second), Tasks: 2, StateBytes: 2048}
+	base := gateway.CheckpointStatus{ID: 7, Kind: checkpoint.Checkpoint, Triggered: now.Add(-5 * time.Second), Sent: 1, Tasks: 2, StateBytes: 2048}
 	with := func(state gateway.CheckpointState, acked int, took time.Duration, failure string) gateway.CheckpointStatus {
 		c := base
 		c.State, c.Acknowledged, c.Duration, c.Failure = state, acked, took, failure
@@ -54,7 +54,7 @@ The last acknowledgement came from map[0], 995ms after the trigger, 994ms behind
  99% 990ms (start delay): its first barrier was on the way.
   1% 5ms (async): the snapshot was written beside it.
   1% 5ms (metadata): the job master wrote the metadata.
-Barriers travel with the records: look for a slow operator in front of it (back pressure), or a slow checkpoint directory.`,
+Barriers travel with the records: look for a slow operator in front of it (back pressure).`,
 		},
 		"expired": {
 			with(gateway.CheckpointAborted, 1, time.Minute, "EXPIRED: too slow"),
@@ -75,7 +75,7 @@ The last acknowledgement came from src[0], 10ms after the trigger.
 			`checkpoint 7 of 2 tasks and 2.0 KiB has all acknowledgements and waits for its metadata to be written, since its trigger 5s ago.
 The last acknowledgement came from src[0], 10ms after the trigger.
 100% 10ms (start delay): its first barrier was on the way.
-Barriers travel with the records: look for a slow operator in front of it (back pressure), or a slow checkpoint directory.`,
+Barriers travel with the records: look for a slow operator in front of it (back pressure).`,
 		},
 		"too old for details": {
 			with(gateway.CheckpointCompleted, 2, 10*ms, ""), nil,
@@ -95,7 +95,8 @@ func TestExplain_LateAcknowledgement(t *testing.T) {
 	late := partOf("map", 0, 80*time.Second, 0, 0, 0, 80*time.Second)
 	late.Acknowledged, late.Late = false, true
 	c := gateway.CheckpointStatus{
-		ID: 7, Kind: checkpoint.Checkpoint, State: gateway.CheckpointAborted, Tasks: 2, Acknowledged: 1, Duration: time.Minute, Failure: "EXPIRED: too slow",
+		ID: 7, Kind: checkpoint.Checkpoint, State: gateway.CheckpointAborted, Tasks: 2, Acknowledged: 1, Sent: time.Millisecond, Duration: time.Minute,
+		Failure: "EXPIRED: too slow",
 	}
 	want := `checkpoint 7 of 2 tasks and 0 B was aborted after 1m0s.
 It failed: EXPIRED: too slow.
@@ -104,6 +105,38 @@ The last acknowledgement came from map[0], 1m20s after the trigger and too late,
 100% 1m20s (async): the snapshot was written beside it.
 Writing the state took the time: look at its size and at the storage.`
 	got := explain(c, []gateway.SubtaskCheckpoint{partOf("src", 0, 10*time.Millisecond, 0, 0, 10*time.Millisecond, 0), late}, time.Now())
+	if d := cmp.Diff(want, strings.Join(got, "\n")); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+}
+
+func TestExplain_WhatNoTaskWasToldOf(t *testing.T) {
+	c := gateway.CheckpointStatus{ID: 7, Kind: checkpoint.Checkpoint, State: gateway.CheckpointAborted, Tasks: 2, Duration: time.Minute, Failure: "EXPIRED: too slow"}
+	subtasks := []gateway.SubtaskCheckpoint{partOf("src", 0, 0, 0, 0, 0, 0)}
+	const told = "told of it: its directory"
+	if got := strings.Join(explain(c, subtasks, time.Now()), "\n"); !strings.Contains(got, "No task had been "+told) || strings.Contains(got, "acknowledged") {
+		t.Error(got)
+	}
+	c.State = gateway.CheckpointPending
+	if got := strings.Join(explain(c, subtasks, time.Now()), "\n"); !strings.Contains(got, "No task has been "+told) || strings.Contains(got, "acknowledged") {
+		t.Error(got)
+	}
+}
+
+func TestExplain_SlowDirectoryAndNotification(t *testing.T) {
+	const ms = time.Millisecond
+	c := gateway.CheckpointStatus{
+		ID: 7, Kind: checkpoint.Checkpoint, State: gateway.CheckpointCompleted, Tasks: 1, Acknowledged: 1, Sent: 80 * ms, Duration: 100 * ms, Notified: 130 * ms,
+	}
+	want := `checkpoint 7 of 1 tasks and 0 B completed in 100ms.
+The last acknowledgement came from src[0], 90ms after the trigger.
+ 80% 80ms (directory): its directory was made, and master hooks were called.
+ 10% 10ms (metadata): the job master wrote the metadata.
+  5% 5ms (start delay): its first barrier was on the way.
+  5% 5ms (async): the snapshot was written beside it.
+Every task knew of its completion 30ms after it.
+The storage or a master hook took the time: look at how long it takes to make a directory, and at what the hooks do.`
+	got := explain(c, []gateway.SubtaskCheckpoint{partOf("src", 0, 90*ms, 85*ms, 0, 0, 5*ms)}, time.Now())
 	if d := cmp.Diff(want, strings.Join(got, "\n")); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
 	}

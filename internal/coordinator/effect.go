@@ -94,6 +94,7 @@ type Completed struct {
 // Aborted: a checkpoint will never complete. For logs and statistics.
 type Aborted struct {
 	ID      checkpoint.ID
+	Kind    checkpoint.Kind
 	Reason  checkpoint.Reason
 	Message string
 }

@@ -55,7 +55,7 @@ func (c *Core) abort(p *pending, f failure) {
 	c.failures.alarm.remember(p, f)
 	running := c.exec != nil && c.exec == p.exec
 
-	c.emit(Aborted{ID: p.id, Reason: f.reason, Message: f.message})
+	c.emit(Aborted{ID: p.id, Kind: p.request.kind, Reason: f.reason, Message: f.message})
 	if running && p.phase >= triggered {
 		c.notifyAborted(p)
 	}
@@ -105,7 +105,7 @@ func (c *Core) count(p *pending, f failure) {
 	if c.failures.inARow <= tolerable {
 		return
 	}
-	message := fmt.Sprintf("checkpoint %d failed: %s: %s (%d in a row, %d tolerated)", p.id, f.reason, f.message, c.failures.inARow, tolerable)
+	message := fmt.Sprintf("%s %d failed: %s: %s (%d in a row, %d tolerated)", p.request.kind, p.id, f.reason, f.message, c.failures.inARow, tolerable)
 	c.failures.inARow = 0
 	c.emit(FailJob{Failure: job.Failure{Class: classOf(f.reason), Message: message}, Attempt: f.attempt})
 }

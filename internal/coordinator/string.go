@@ -174,7 +174,7 @@ func (e Completed) String() string {
 
 // String is one line.
 func (e Aborted) String() string {
-	return line(fmt.Sprintf("checkpoint %d aborted:", e.ID), "", string(e.Reason), "message=", quote(e.Message))
+	return line(fmt.Sprintf("%s %d aborted:", e.Kind, e.ID), "", string(e.Reason), "message=", quote(e.Message))
 }
 
 // String is one line.

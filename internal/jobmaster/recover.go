@@ -307,6 +307,7 @@ func (l *jobLoop) withRecovered(history []coordinator.Stats) []coordinator.Stats
 		n := len(l.graph.Tasks())
 		out = append(out, coordinator.Stats{
 			ID: c.Metadata.ID, Kind: c.Metadata.Kind, State: coordinator.StateCompleted, Times: coordinator.Times{Triggered: c.Metadata.Timestamp}, Dir: c.Dir, Tasks: n, Acked: n,
+			Bytes: c.Metadata.StateBytes(),
 		})
 	}
 	out = append(out, history...)

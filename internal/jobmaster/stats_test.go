@@ -2,11 +2,15 @@ package jobmaster
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/weirstream/weir/internal/gateway"
 	"github.com/weirstream/weir/internal/job"
@@ -136,6 +140,53 @@ func TestStats_HistoryIsAsLongAsConfigured(t *testing.T) {
 		d, err := c.m.Checkpoint(t.Context(), id, c.status(id).Last.ID)
 		if err != nil || d.ID != 4 || len(d.Vertices) != 2 || d.Vertices[1].Vertex != "agg" || d.Vertices[1].Metrics.StateBytes.Sum != 5 {
 			t.Errorf("the latest completed checkpoint: %+v, %v", d, err)
+		}
+	})
+}
+
+// A checkpoint that has ended is one line of the log and one of the timeline, with one text: that of the event.
+func TestStats_OneEndOneLineOneText(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		core, logged := observer.New(zap.InfoLevel)
+		fails := false
+		c := newCluster(t, func(cfg *Config) { cfg.Log, cfg.SavepointDir = zap.New(core), "/sp" })
+		defer c.close()
+		c.start("a", 1, script{trigger: func(context.Context) error {
+			if fails {
+				return context.DeadlineExceeded
+			}
+			return nil
+		}})
+		id := c.submit(1, onRequestOnly)
+		c.expect(id, job.Running)
+		for i := range 6 {
+			fails = i%2 == 1
+			_, _ = c.m.TriggerCheckpoint(t.Context(), id, 0)
+		}
+		_, _ = c.m.TriggerSavepoint(t.Context(), id, 0, "") // fails
+		fails = false
+		if _, err := c.m.TriggerSavepoint(t.Context(), id, 0, ""); err != nil {
+			t.Fatal(err)
+		}
+		timeline := timelineOf(t, c, id)
+		h, _ := c.m.Checkpoints(t.Context(), id)
+		if len(h.Checkpoints) != 8 {
+			t.Fatalf("%d checkpoints, want 8", len(h.Checkpoints))
+		}
+		for _, s := range h.Checkpoints {
+			about := logged.FilterField(zap.Int64("checkpoint", int64(s.ID))).All()
+			if len(about) != 1 {
+				t.Errorf("checkpoint %d has the lines %v in the log, want one", s.ID, about)
+				continue
+			}
+			text := about[0].Message
+			outcome := map[gateway.CheckpointState]string{gateway.CheckpointCompleted: " completed in ", gateway.CheckpointAborted: " aborted: "}[s.State]
+			if want := fmt.Sprintf("%s %d%s", s.Kind, s.ID, outcome); !strings.HasPrefix(text, want) {
+				t.Errorf("checkpoint %d is %s and is logged as %q, want %q", s.ID, s.State, text, want)
+			}
+			if n := len(slices.DeleteFunc(slices.Clone(timeline), func(line string) bool { return line != text })); n != 1 {
+				t.Errorf("%q is %d times in the timeline, want once", text, n)
+			}
 		}
 	})
 }

@@ -125,6 +125,15 @@ func last(name, help string, value func(c gateway.CheckpointStatus) float64) job
 	})
 }
 
+// lastDuration is not known of a checkpoint that an earlier job master completed.
+func lastDuration(j jobReading) (float64, bool) {
+	c := j.history.LatestCompleted()
+	if c == nil || c.Duration == 0 {
+		return 0, false
+	}
+	return c.Duration.Seconds(), true
+}
+
 // restored makes a metric of the last start from a checkpoint, if there was one.
 func restored(name, help string, value func(r gateway.RestoreStatus) float64) jobMetric {
 	return ofJob(gauge, name, help, func(j jobReading) (float64, bool) {
@@ -160,8 +169,8 @@ func jobMetrics() []jobMetric {
 
 		last("weir_checkpoint_last_completed_id", "Id of the latest completed checkpoint, savepoints not counted.",
 			func(c gateway.CheckpointStatus) float64 { return float64(c.ID) }),
-		last("weir_checkpoint_last_completed_duration_seconds", "Time from the trigger to the completion of the latest completed checkpoint.",
-			func(c gateway.CheckpointStatus) float64 { return c.Duration.Seconds() }),
+		ofJob(gauge, "weir_checkpoint_last_completed_duration_seconds",
+			"Time from the trigger to the completion of the latest completed checkpoint, unless an earlier job master completed it.", lastDuration),
 		last("weir_checkpoint_last_completed_size_bytes", "State in the latest completed checkpoint.",
 			func(c gateway.CheckpointStatus) float64 { return float64(c.StateBytes) }),
 		last("weir_checkpoint_last_completed_timestamp_seconds", "When the latest completed checkpoint completed, in seconds since 1970.",

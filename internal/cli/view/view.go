@@ -61,7 +61,9 @@ type Checkpoint struct {
 	Kind         string  `json:"kind"`
 	State        string  `json:"state"`
 	Triggered    string  `json:"triggered"`
+	SentMS       float64 `json:"sent_ms"`
 	DurationMS   float64 `json:"duration_ms"`
+	NotifiedMS   float64 `json:"notified_ms"`
 	StateBytes   int64   `json:"state_bytes"`
 	Path         string  `json:"path,omitempty"`
 	Failure      string  `json:"failure,omitempty"`
@@ -193,7 +195,7 @@ func ofTask(t gateway.TaskStatus) Task {
 // OfCheckpoint is the view of a checkpoint.
 func OfCheckpoint(s gateway.CheckpointStatus) Checkpoint {
 	return Checkpoint{
-		ID: int64(s.ID), Kind: s.Kind.String(), State: s.State.String(), Triggered: Time(s.Triggered), DurationMS: MS(s.Duration),
+		ID: int64(s.ID), Kind: s.Kind.String(), State: s.State.String(), Triggered: Time(s.Triggered), SentMS: MS(s.Sent), DurationMS: MS(s.Duration), NotifiedMS: MS(s.Notified),
 		StateBytes: s.StateBytes, Path: s.Path, Failure: s.Failure, Tasks: s.Tasks, Acknowledged: s.Acknowledged,
 		Restored: s.Restored, Discarded: s.Discarded,
 	}
