@@ -111,8 +111,8 @@ type FailJob struct {
 	Attempt job.AttemptID // of the task that is to blame for the last checkpoint; empty: none is
 }
 
-// CancelJob: the savepoint has completed with which the job was to be canceled.
-type CancelJob struct{}
+// CancelJob: the savepoint in Dir has completed with which the job was to be canceled.
+type CancelJob struct{ Dir string }
 
 func (InitLocation) effect()       {}
 func (CallHooks) effect()          {}

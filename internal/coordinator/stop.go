@@ -19,7 +19,7 @@ func (c *Core) stopped(p *pending) {
 	if !p.commits() {
 		if c.exec != nil {
 			c.finishing("the job has taken the savepoint that it is canceled with")
-			c.emit(CancelJob{})
+			c.emit(CancelJob{Dir: p.dir})
 		}
 		return
 	}

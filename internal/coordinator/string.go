@@ -195,7 +195,7 @@ func (e FailJob) String() string {
 }
 
 // String is one line.
-func (CancelJob) String() string { return "CancelJob" }
+func (e CancelJob) String() string { return "CancelJob with " + e.Dir }
 
 // stopping names the way in which a checkpoint stops the job, if it does.
 func stopping(prefix string, m job.StopMode) string {

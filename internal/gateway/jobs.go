@@ -87,7 +87,7 @@ type JobStatus struct {
 type Conditions struct {
 	Backlog     string // which tasks work off a backlog, and what that means for checkpoints
 	Degraded    string // no checkpoint has completed for too long, and why
-	StoppedWith string // path of the savepoint that it was stopped with
+	StoppedWith string // path of the savepoint that it was stopped or canceled with
 }
 
 // CountTasks says how many tasks run, and how many there are.

@@ -58,6 +58,7 @@ func (l *jobLoop) coordinate(ctx context.Context, e coordinator.Effect) {
 		l.note(e)
 		l.feed(scheduler.JobFailed{Failure: e.Failure, Attempt: e.Attempt})
 	case coordinator.CancelJob:
+		l.end.savepoint = e.Dir
 		l.feed(scheduler.CancelRequested{})
 	default:
 		panic(fmt.Sprintf("jobmaster: unknown effect %T", e))

@@ -85,6 +85,7 @@ type storageCalls struct {
 type ending struct {
 	at         time.Time // when it entered its terminal state
 	dirRemoved bool      // or being removed
+	savepoint  string    // directory of the one that it was canceled with; empty: none
 }
 
 // callers wait for answers of the coordinator.

@@ -86,12 +86,12 @@ func (l *jobLoop) detail() string {
 	return detail
 }
 
-// stoppedWith is the path of the savepoint that the job was stopped with; empty: it was not.
+// stoppedWith is the path of the savepoint that the job was stopped or canceled with; empty: it was not.
 func (l *jobLoop) stoppedWith() string {
 	if s := l.coord.Stopped(); s != nil {
 		return l.location(s.Dir)
 	}
-	return ""
+	return l.location(l.end.savepoint)
 }
 
 func (l *jobLoop) vertices() []gateway.VertexStatus {

@@ -31,7 +31,7 @@ func TestStop_EndsTheJobWithASavepointThatIsKept(t *testing.T) {
 				want = job.Canceled
 			}
 			s := c.expect(id, want)
-			if r.State != want || mode.EndsTasks() && (s.StoppedWith != r.Savepoint.Path || !strings.Contains(s.Detail, r.Savepoint.Path)) {
+			if r.State != want || s.StoppedWith != r.Savepoint.Path || !strings.Contains(s.Detail, r.Savepoint.Path) {
 				t.Errorf("%s: answered %s, job shows %q, stopped with %q", mode, r.State, s.Detail, s.StoppedWith)
 			}
 			if got := len(c.elsewhere.content()); got != 4 {
