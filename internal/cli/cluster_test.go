@@ -42,7 +42,7 @@ func startCluster(dir string) (*cluster, error) {
 		defer cancel()
 		return node.RunJobMaster(ctx, node.JobMasterConfig{
 			Listen: "127.0.0.1:0", CheckpointDir: filepath.Join(dir, "checkpoints"), SavepointDir: filepath.Join(dir, "savepoints"),
-			Log: c.log.logger(), Ready: func(a string) { ready <- a },
+			Jobs: examples.Jobs(), Log: c.log.logger(), Ready: func(a string) { ready <- a },
 		})
 	})
 	select {

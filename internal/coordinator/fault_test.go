@@ -247,3 +247,26 @@ func TestFault_B34_AbortCarriesTheLatestCompleted_AndCompletionIsRepeated(t *tes
 	d.ask(2).locate(2)
 	d.step(Decline{Epoch: 1, Attempt: tasksOf(testGraph(), 1)[0].Attempt, ID: 2}).want("SendNotifyAborted 2 latest=1", 1)
 }
+
+func withHook(cfg *Config) {
+	cfg.Graph = testGraph()
+	cfg.Graph.MasterHooks = []string{"lease"}
+}
+
+func TestFault_B4_AbortBeforeTheHooks_CallsNone(t *testing.T) {
+	d := drive(t, withHook).ask(1).step(TasksStopped{})
+	d.locate(1).want("CallHooks", 0).want("Discard 1", 1)
+	d.run(2).ask(2).locate(2).want("CallHooks 2", 1).step(TasksStopped{})
+	d.step(HooksCalled{ID: 2}).want("SendTrigger", 0)
+}
+
+func TestFault_B11_AcksBeforeTheHooksHaveAnswered_CompleteNothing(t *testing.T) {
+	d := drive(t, withHook).ask(1).locate(1).want("CallHooks 1", 1)
+	for _, task := range tasksOf(testGraph(), 1) {
+		d.step(Ack{Epoch: 1, Attempt: task.Attempt, ID: 1}).want("AckReply request=0 UNKNOWN", 1).want("WriteMetadata", 0)
+	}
+	d.step(HooksCalled{ID: 1, States: []checkpoint.MasterState{{Hook: "lease", State: []byte("x")}}}).want("SendTrigger 1", 1).want("WriteMetadata", 0)
+	d.ack(1, 1).want("WriteMetadata 1 dir=/cp/1 vertices=2 subtasks=3 hooks=1", 1)
+	d.step(MetadataWritten{ID: 1}).want("checkpoint 1 completed", 1)
+	d.step(HooksCalled{ID: 1}).want("checkpoint 1 completed", 0)
+}

@@ -314,3 +314,27 @@ func TestSubmit_JobMasterWithoutTheHooks_RefusesTheJob(t *testing.T) {
 		}
 	})
 }
+
+func TestHooks_RegionThatRestarts_CallsNone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &hooked{}
+		c := newCluster(t, w.config)
+		defer c.close()
+		a := c.start("a", 2, script{}, "pipelines")
+		c.start("b", 2, script{}, "pipelines")
+		id := c.submit(4, withHook, func(s *gateway.Submission) { s.JobName = "pipelines" })
+		w.expect(t, "open job-1 of epoch 1", "reset", "trigger 1")
+		a.disconnect()
+		x := c.start("x", 2, script{}, "pipelines")
+		time.Sleep(500 * time.Millisecond)
+		c.expect(id, job.Running)
+		if d, n := x.lastDeployment(); n != 1 || len(d.Tasks) != 4 {
+			t.Fatalf("%d deployments, the last of %d tasks: that was no failover of regions", n, len(d.Tasks))
+		}
+		for _, call := range w.take() {
+			if !strings.HasPrefix(call, "trigger") {
+				t.Errorf("the failover of a region calls the hook: %s", call)
+			}
+		}
+	})
+}
