@@ -75,8 +75,8 @@ func RandomConfig(seed uint64) Config {
 	if rng.IntN(5) == 0 {
 		cfg.Resume, cfg.Checkpoint.DeleteOnCancel = true, false
 	}
-	if rng.IntN(4) == 0 {
-		cfg.Stop = time.Duration(2+rng.IntN(8)) * time.Second
+	if rng.IntN(3) == 0 {
+		cfg.Stop = time.Duration(1+rng.IntN(6)) * time.Second
 	}
 	if seed%10 == 0 {
 		return cfg
