@@ -49,7 +49,10 @@ func (c *Core) chaseCanceled(now time.Time) {
 		c.emit(DropExecutor{Executor: t.executor, Message: message})
 		c.giveUp(now, t.executor, infrastructure("%s", message))
 	}
-	if ending := c.placements((*execution).ending); len(ending) > 0 && !now.Before(c.cancelAgain) {
+	if now.Before(c.cancelAgain) {
+		return
+	}
+	if ending := c.placements((*execution).ending); len(ending) > 0 {
 		c.cancelAgain = now.Add(cancelRetry)
 		c.emit(CancelTasks{Placements: ending})
 	}
