@@ -30,6 +30,9 @@ func (w *watchedTask) process(t *simTask, channel int, b batch) {
 
 // snapshot: all channels are at the barrier, none is behind it.
 func (w *watchedTask) snapshot(t *simTask, id checkpoint.ID) {
+	if hooks := t.load.graph.MasterHooks; len(hooks) > 0 && t.attempt.Job == t.s.job && !t.s.watch.hooked[id] {
+		t.s.violate("hooks", "%s snapshots checkpoint %d before the hook was called", t.attempt, id)
+	}
 	if w.over[id] {
 		t.s.violate("barrier", "%s snapshots checkpoint %d, which was over for it", t.attempt, id)
 	}

@@ -39,8 +39,8 @@ type Faults struct {
 	StorageStorm time.Duration
 	// MetadataStorm: such a time begins with a write of metadata.
 	MetadataStorm float64
-	// Of the transaction that a sink makes durable.
-	PersistFails float64
+	// Of the transaction that a sink makes durable, and of the call of a master hook.
+	PersistFails, HookFails float64
 
 	ExecutorCrash, Partition, TaskError, TaskHang, LinkBreak, MachineCrash time.Duration
 	// MasterCrash is the death of the job master, MasterMachineCrash that of its machine, which loses what was not synced of its records.
@@ -95,7 +95,7 @@ func RandomConfig(seed uint64) Config {
 	}
 	cfg.Faults = Faults{
 		RequestLost: rate(0.1), AnswerLost: rate(0.1), Duplicate: rate(0.2), Slow: rate(0.2),
-		StorageBefore: rate(0.05), StorageAfter: rate(0.05), StorageStall: rate(0.1), MetadataStall: rate(0.8), PersistFails: rate(0.05),
+		StorageBefore: rate(0.05), StorageAfter: rate(0.05), StorageStall: rate(0.1), MetadataStall: rate(0.8), PersistFails: rate(0.05), HookFails: rate(0.1),
 		ExecutorCrash: mean(5), Partition: mean(6), TaskError: mean(2), TaskHang: mean(5), LinkBreak: mean(3), MachineCrash: mean(5), StorageStorm: mean(4), MetadataStorm: rate(0.2),
 		MasterCrash: mean(5), MasterMachineCrash: mean(10), MasterDies: rate(0.03), UserRequest: mean(2), Sweep: mean(1),
 	}

@@ -20,6 +20,8 @@ func (m *master) coordinate(e coordinator.Effect) {
 		if m.reserved(e) {
 			m.initLocation(e)
 		}
+	case coordinator.CallHooks:
+		m.callHook(e.ID)
 	case coordinator.SendTrigger:
 		m.sendTrigger(e)
 	case coordinator.AckReply:

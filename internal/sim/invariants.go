@@ -26,7 +26,8 @@ type watcher struct {
 	latestDir   string
 	splits      map[job.TaskID][]int // of sources
 	savepoints  []*checkpoint.Completed
-	stop        string // directory of the savepoint that has stopped the job; empty: none
+	hooked      map[checkpoint.ID]bool // the master hook has been called for it
+	stop        string                 // directory of the savepoint that has stopped the job; empty: none
 	stopMode    job.StopMode
 	verified    int // version of the storage that checkRetained has seen
 	discarded   map[checkpoint.ID]bool
@@ -46,7 +47,7 @@ func newWatcher() watcher {
 	return watcher{
 		started: map[checkpoint.ID]coordinator.InitLocation{}, discarded: map[checkpoint.ID]bool{}, completed: map[checkpoint.ID]bool{}, aborted: map[checkpoint.ID]bool{},
 		prefixes: map[string]*prefix{}, splits: map[job.TaskID][]int{}, unanswered: map[coordinator.RequestID]bool{}, output: map[int]*visibleOutput{},
-		committedTo: map[job.TaskID]checkpoint.ID{}, finished: map[job.AttemptID]bool{}, restarts: -1,
+		committedTo: map[job.TaskID]checkpoint.ID{}, finished: map[job.AttemptID]bool{}, restarts: -1, hooked: map[checkpoint.ID]bool{},
 		leaders: leaders{deployed: map[job.AttemptID]job.LeaderEpoch{}, doubtful: map[checkpoint.ID]bool{}, stops: map[checkpoint.ID]job.StopMode{}, discarding: map[checkpoint.ID]bool{}},
 	}
 }
@@ -131,6 +132,7 @@ func (w *watcher) durable(s *Sim, id checkpoint.ID, stop job.StopMode) {
 		s.violate("I7", "checkpoint %d counts as completed, and its metadata is not durable (%v)", id, err)
 		return
 	}
+	w.checkHook(s, md)
 	p, err := s.prefixOf(dir, md)
 	if err != nil {
 		s.violate("I3", "completed checkpoint %d: %v", id, err)

@@ -73,7 +73,7 @@ func TestSim_Seeds(t *testing.T) {
 		}
 	}
 	for _, kind := range []string{
-		"request lost", "answer lost", "request repeated", "request overtaken", "storage fails before", "storage fails after", "storage stalls", "storage storm", "metadata stalls", "metadata uncertain", "persist fails",
+		"request lost", "answer lost", "request repeated", "request overtaken", "storage fails before", "storage fails after", "storage stalls", "storage storm", "metadata stalls", "metadata uncertain", "persist fails", "hook fails",
 		"executor crash", "partition", "task error", "task hang", "link break", "machine crash", "user request", "task finishes before others end", "failover of a region",
 		"job master crash", "job master's machine crash", "job master dies in a storage operation", "checkpoint completed by recovery", "orphan swept", "resumed", "resumed at another parallelism",
 		"job stopped, suspend", "job stopped, drain", "job stopped, cancel",

@@ -53,6 +53,9 @@ func newWorkload(rng *rand.Rand, cfg Config) *workload {
 		islands, n = true, maxVertices
 		w.kinds, w.splits = make([]kind, n), make([][]int, n)
 	}
+	if rng.IntN(4) == 0 {
+		w.graph.MasterHooks = []string{simHook}
+	}
 	w.pace = time.Duration(20+rng.IntN(100)) * time.Millisecond
 	for i := range n {
 		switch {
