@@ -131,7 +131,7 @@ type DeployTasksRequest struct {
 	JobId       string                 `protobuf:"bytes,2,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
 	Graph       *Graph                 `protobuf:"bytes,3,opt,name=graph,proto3" json:"graph,omitempty"`
 	Options     *JobOptions            `protobuf:"bytes,4,opt,name=options,proto3" json:"options,omitempty"`
-	// Where every task of the job runs in this execution, those of other executors included.
+	// Where every task runs that one of these is connected to, those of other executors included.
 	Placements []*TaskPlacement `protobuf:"bytes,5,rep,name=placements,proto3" json:"placements,omitempty"`
 	// The tasks that this executor runs.
 	Tasks []*TaskDeployment `protobuf:"bytes,6,rep,name=tasks,proto3" json:"tasks,omitempty"`
