@@ -32,6 +32,7 @@ func jobMaster(p Process, use string, jobs []stream.Definition) *cobra.Command {
 	f.StringVar(&config.CheckpointDir, "checkpoint-dir", "", "`DIRECTORY` for checkpoints, which every task executor must reach under the same name (required)")
 	f.StringVar(&config.SavepointDir, "savepoint-dir", "", "`DIRECTORY` for savepoints that are asked for without one")
 	f.StringVar(&config.DataDir, "data-dir", "", "`DIRECTORY` for the records of jobs: a job master that is started on it again goes on with them")
+	f.BoolVar(&config.Fallback, "fallback", false, "a job of the data directory whose latest checkpoint cannot be read goes on from the next older one; without it the job waits")
 	f.DurationVar(&config.HeartbeatInterval, "heartbeat-interval", 0, "time between heartbeats of a task executor (default 1s)")
 	f.DurationVar(&config.HeartbeatTimeout, "heartbeat-timeout", 0, "time after which a silent task executor is lost (default 10s)")
 	f.DurationVar(&config.SweepInterval, "sweep-interval", 10*time.Minute, "time between sweeps of the checkpoint directory for files that belong to no checkpoint; 0: never")

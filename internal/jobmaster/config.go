@@ -67,6 +67,8 @@ type Rules struct {
 	CancelTimeout     time.Duration // see scheduler.Config
 	// IntervalDuringBacklog is that of jobs that choose none, if it is longer than their interval; see job.CheckpointOptions.
 	IntervalDuringBacklog time.Duration
+	// Fallback: a job whose latest checkpoint cannot be read when this job master takes it over goes on from the next older one.
+	Fallback bool
 	// OpenHooks makes the master hooks of jobs; nil: jobs that have some are refused.
 	OpenHooks masterhook.Opener
 }

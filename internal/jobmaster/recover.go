@@ -3,6 +3,7 @@ package jobmaster
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -132,11 +133,12 @@ type found struct {
 	older      []*checkpoint.Completed
 	unfinished []checkpoint.ID
 	lastID     checkpoint.ID // no id up to it may be used again
+	skipped    []error       // why newer ones were not taken; only with Rules.Fallback
 	hooks      *masterhook.Set
 }
 
-// readCheckpoints finds the newest completed checkpoint; see checkpoint.Recover. It is never passed over: when it cannot be read the job does
-// not start.
+// readCheckpoints finds the newest completed checkpoint; see checkpoint.Recover. It is never passed over in silence: when it cannot be read the
+// job does not start, or it is said which older one is taken.
 func (l *jobLoop) readCheckpoints(ctx context.Context) (found, error) {
 	files, err := l.cfg.Archive.Root.Files(ctx, checkpoint.JobDir(l.id))
 	if err != nil {
@@ -168,16 +170,34 @@ func (l *jobLoop) readCheckpoints(ctx context.Context) (found, error) {
 	if o := l.restored; o != nil && o.Claimed {
 		out.older = append(out.older, o) // it counts as the oldest
 	}
-	for _, id := range r.Older {
+	if err := l.readRetained(ctx, append(slices.Clone(r.Older), r.Latest), &out); err != nil {
+		return found{}, err
+	}
+	return out, l.cfg.Archive.MakeDurable(ctx, out.latest.Dir)
+}
+
+// readRetained reads the job's own checkpoints, whose ids ascend: the newest is what it goes on from.
+func (l *jobLoop) readRetained(ctx context.Context, ids []checkpoint.ID, out *found) (err error) {
+	var own []*checkpoint.Completed // newest first
+	for _, id := range slices.Backward(ids) {
 		c := &checkpoint.Completed{Dir: checkpoint.Dir(l.id, id)}
-		c.Metadata, _ = l.readOwn(ctx, id) // it is only kept until newer ones take its place
-		out.older = append(out.older, c)
+		if c.Metadata, err = l.readOwn(ctx, id); out.latest == nil {
+			switch {
+			case err == nil:
+				out.latest = c
+				continue
+			case !l.cfg.Rules.Fallback:
+				return err
+			}
+			out.skipped = append(out.skipped, err)
+		}
+		own = append(own, c) // it is only kept until newer ones take its place
 	}
-	out.latest = &checkpoint.Completed{Dir: checkpoint.Dir(l.id, r.Latest)}
-	if out.latest.Metadata, err = l.readOwn(ctx, r.Latest); err == nil {
-		err = l.cfg.Archive.MakeDurable(ctx, out.latest.Dir)
+	slices.Reverse(own)
+	if out.older = append(out.older, own...); out.latest == nil {
+		return errors.Join(append(out.skipped, errors.New("there is no older one"))...)
 	}
-	return out, err
+	return nil
 }
 
 // readOwn reads one of the job's own checkpoints.
@@ -264,6 +284,12 @@ func (m recovered) apply(l *jobLoop) {
 		if c.Metadata.Job == l.id && c.Metadata.Kind == checkpoint.Checkpoint {
 			l.calling.ledger.Completed(c.Metadata.ID)
 		}
+	}
+	for _, err := range m.found.skipped {
+		l.tell("WARNING: " + err.Error())
+	}
+	if len(m.found.skipped) > 0 {
+		from += " instead, as --fallback allows; output that was committed since then is written again"
 	}
 	l.tell(fmt.Sprintf("recovered by leader epoch %d, goes on %s", l.cfg.Epoch, from))
 	l.coord = l.newCoordinator(m.found.latest)

@@ -221,6 +221,48 @@ func TestFault_B91_UnreadableLatest_IsNamedAndNothingStarts(t *testing.T) {
 	}
 }
 
+// With Fallback the next older one is taken, which the timeline says; the damaged one goes when newer ones take its place.
+func TestFault_B91_UnreadableLatest_FallsBackWhenToldTo(t *testing.T) {
+	for _, whole := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			c, s := newKept(t)
+			c.start("a", 1, script{})
+			id := c.submit(1, func(r *gateway.Submission) { r.Options.Checkpoint.Retained = 2 })
+			time.Sleep(1500 * time.Millisecond) // checkpoints 1 and 2
+			c.kill(s)
+			c.tampered = true
+			c.storage.files[string(id)+"/chk-2/_metadata"] = []byte("rubbish")
+			if !whole {
+				c.storage.files[string(id)+"/chk-1/_metadata"] = []byte("rubbish")
+			}
+			n := c.next(s, func(cfg *Config) { cfg.Rules.Fallback = true })
+			defer n.close()
+			a := n.start("a", 1, script{})
+			if !whole {
+				if got := n.expect(id, job.Created); !strings.Contains(got.Detail, "checkpoint 2") || !strings.Contains(got.Detail, "there is no older one") {
+					t.Errorf("detail %q", got.Detail)
+				}
+				return
+			}
+			n.expect(id, job.Running)
+			if d, _ := a.lastDeployment(); d.Tasks[0].Restore == nil || d.Tasks[0].Restore.Checkpoint != 1 {
+				t.Errorf("deployed %+v, want checkpoint 1", d.Tasks[0].Restore)
+			}
+			said := ""
+			for _, e := range n.m.loop(id).board.look(0).events {
+				said += e.Text + "\n"
+			}
+			if !strings.Contains(said, "WARNING: checkpoint 2 in ") || !strings.Contains(said, "from checkpoint 1 instead, as --fallback allows") {
+				t.Errorf("the timeline says:\n%s", said)
+			}
+			time.Sleep(3 * time.Second)
+			if hasMetadata(n, id, 2) || hasMetadata(n, id, 1) {
+				t.Errorf("two newer ones are there: %v", n.storage.content())
+			}
+		})
+	}
+}
+
 // A job that was started without the state of an operator, as was allowed then, recovers so before it has a checkpoint of its own.
 func TestFault_B91_StateLeftOutAtTheStart_IsLeftOutAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -42,6 +42,8 @@ type JobMasterConfig struct {
 	CheckpointHistory int           // checkpoints of each job that are remembered; 0: job.DefaultCheckpointHistory
 	SweepInterval     time.Duration // between sweeps of the checkpoint directory; 0: never
 	SweepAge          time.Duration // how old a file must be that a sweep deletes
+	// Fallback: a job whose latest checkpoint cannot be read when this job master takes it over goes on from the next older one.
+	Fallback bool
 	// IntervalDuringBacklog is that of jobs that choose none; 0: their interval; negative: no periodic checkpoints during a backlog.
 	IntervalDuringBacklog time.Duration
 	Jobs                  []stream.Definition // whose master hooks it can run
@@ -114,7 +116,7 @@ func newJobMaster(cfg JobMasterConfig, store *ha.Store, dial func(string) (gatew
 	config := jobmaster.Config{
 		Log: cfg.Log, Epoch: 1, Archive: archive.Archive{Root: masterStorage{files}, At: dir, Open: openMasterStorage}, SavepointDir: savepoints,
 		HeartbeatInterval: cfg.HeartbeatInterval, HeartbeatTimeout: cfg.HeartbeatTimeout,
-		Rules:    jobmaster.Rules{IntervalDuringBacklog: cfg.IntervalDuringBacklog, CheckpointHistory: cfg.CheckpointHistory, OpenHooks: hookOpener(cfg.Jobs)},
+		Rules:    jobmaster.Rules{IntervalDuringBacklog: cfg.IntervalDuringBacklog, CheckpointHistory: cfg.CheckpointHistory, Fallback: cfg.Fallback, OpenHooks: hookOpener(cfg.Jobs)},
 		Sweeping: sweeping(files, cfg),
 		Dial:     dial, NewID: newID, Random: mathrand.Float64,
 	}
