@@ -39,7 +39,7 @@ type Reader[T any] interface {
 
 // BacklogReporter is a Reader that knows when it works off a backlog: input that waited before the reader came to it, and for which throughput
 // matters more than how soon each record is through. While any subtask says so the job's checkpoints are taken at the interval during backlog.
-// It is asked after each Read, on the task's goroutine, and the answer should change rarely.
+// It is asked when the reader is open and after each Read, on the task's goroutine, and the answer should change rarely.
 type BacklogReporter interface {
 	ProcessingBacklog() bool
 }

@@ -35,3 +35,13 @@ func TestPoll_ReportsWhenABacklogBeginsAndWhenItIsDone(t *testing.T) {
 			"end-of-data", "report-end-of-data")
 	})
 }
+
+func TestRun_ABacklogFromTheStart_IsReportedBeforeTheTaskRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 1)
+		r.source(nil)
+		r.cfg.Chain.Source = &laggard{behind: true, pollFunc: func() (stream.Next, error) { return stream.WaitForWake, nil }}
+		r.start()
+		r.expect("a.open", "report-backlog(true)", "running")
+	})
+}

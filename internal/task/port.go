@@ -75,7 +75,7 @@ type JobMaster interface {
 	// Running and EndOfData report the task's progress; they do not block.
 	Running()
 	EndOfData()
-	// Backlog says that the source has begun to work off a backlog, or has done so; it does not block.
+	// Backlog says that the source has begun to work off a backlog, or has done so; it may come before Running, and does not block.
 	Backlog(behind bool)
 }
 

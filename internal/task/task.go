@@ -130,6 +130,9 @@ func (t *Task) run(ctx, snapshots context.Context) error {
 			return err
 		}
 	}
+	if source := t.cfg.Chain.Source; source != nil && !t.core.Ended() {
+		t.reportBacklog(source.ProcessingBacklog()) // before anybody takes a checkpoint
+	}
 	t.cfg.JobMaster.Running()
 	for !t.done {
 		if err := t.turn(ctx, snapshots); err != nil {

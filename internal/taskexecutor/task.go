@@ -115,8 +115,11 @@ func (t *runningTask) EndOfData() {
 func (t *runningTask) Backlog(behind bool) {
 	t.mu.Lock()
 	t.mu.backlog = behind
+	running := t.mu.state == job.TaskRunning
 	t.mu.Unlock()
-	t.report(job.TaskRunning, job.Failure{})
+	if running { // else it comes with the report that the task runs
+		t.report(job.TaskRunning, job.Failure{})
+	}
 }
 
 // Acknowledge implements task.JobMaster. It is called once for each snapshot, when that is durable.
