@@ -138,6 +138,9 @@ func (s *Sim) killAll() {
 	if s.faults["kill"]++; s.faults["kill"] > 1 {
 		return
 	}
+	if s.calm { // it begins anew
+		s.watch.healed(s)
+	}
 	for _, x := range s.executors {
 		s.after(s.upTo(8*time.Millisecond), "kill", func() { x.crash("the job is about to end") })
 	}

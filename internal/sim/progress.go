@@ -14,7 +14,8 @@ func (w *watcher) status(s *Sim, e scheduler.JobStatusChanged) {
 	}
 }
 
-func (w *watcher) healed(s *Sim) { w.healedAt = s.now }
+// healed: from now on nothing goes wrong any more.
+func (w *watcher) healed(s *Sim) { w.healedAt, w.restarts = s.now, -1 }
 
 // checkProgress is I6: after the faults checkpoints complete and the job comes to its end, and nothing is left open.
 func (s *Sim) checkProgress() {
