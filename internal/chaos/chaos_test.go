@@ -95,22 +95,29 @@ func TestNoFailure_IsExact(t *testing.T) {
 	}
 }
 
-// run runs the job at parallelism 4 on two executors and kills one of them again and again.
-func run(t *testing.T, s scenario) {
-	input, want := reference.Data(t, s.input), reference.Data(t, filepath.Join("expected", s.want))
-	c, err := harness.Start(binaries, t.TempDir())
+// startCluster starts a job master and executors e1 to e<n> with some slots each.
+func startCluster(t *testing.T, bin harness.Binaries, dir string, executors, slots int) *harness.Cluster {
+	t.Helper()
+	c, err := harness.Start(bin, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.Stop)
-	for _, id := range []string{"e1", "e2"} {
-		if err := c.StartExecutor(id, 4); err != nil {
+	for i := range executors {
+		if err := c.StartExecutor(fmt.Sprintf("e%d", 1+i), slots); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := c.AwaitSlots(t.Context(), 8); err != nil {
+	if err := c.AwaitSlots(t.Context(), executors*slots); err != nil {
 		t.Fatal(err)
 	}
+	return c
+}
+
+// run runs the job at parallelism 4 on two executors and kills one of them again and again.
+func run(t *testing.T, s scenario) {
+	input, want := reference.Data(t, s.input), reference.Data(t, filepath.Join("expected", s.want))
+	c := startCluster(t, binaries, t.TempDir(), 2, 4)
 	output := filepath.Join(c.Dir, "output")
 	params := map[string]string{"input": input, "output": output}
 	for k, v := range s.params {

@@ -20,19 +20,7 @@ import (
 // with the exact answer, and nothing may be left of its checkpoints; and a job master that starts afterwards must know that the job has ended.
 func TestKill9_JobMasterAndExecutors_IsExact(t *testing.T) {
 	input, want := reference.Data(t, "flights-3m.csv.gz"), reference.Data(t, filepath.Join("expected", "flights-3m-by-origin.csv.gz"))
-	c, err := harness.Start(binaries, t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Stop)
-	for _, id := range []string{"e1", "e2"} {
-		if err := c.StartExecutor(id, 4); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := c.AwaitSlots(t.Context(), 8); err != nil {
-		t.Fatal(err)
-	}
+	c := startCluster(t, binaries, t.TempDir(), 2, 4)
 	n := kills(t, 12)
 	rate := 3_000_000 / int(1.25*float64(n+4)*killPause.Seconds()) // of rows: there must be enough of them for all kills
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute+time.Duration(n)*2*killPause)

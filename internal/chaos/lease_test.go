@@ -20,17 +20,7 @@ import (
 // The master hook of a job runs in the job master: its lease of the output directory must outlive kill -9 of that, keep another job away, and be
 // free for it in the end.
 func TestLease_OutlivesTheJobMasterAndKeepsOthersAway(t *testing.T) {
-	c, err := harness.Start(binaries, t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Stop)
-	if err := c.StartExecutor("e1", 2); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.AwaitSlots(t.Context(), 2); err != nil {
-		t.Fatal(err)
-	}
+	c := startCluster(t, binaries, t.TempDir(), 1, 2)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	input, output := filepath.Join(c.Dir, "flights.csv"), filepath.Join(c.Dir, "output")

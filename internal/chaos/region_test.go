@@ -48,20 +48,8 @@ func TestKill9_IndependentPipelines_OnlyThoseOfTheExecutorRestartAndTheAnswerIsE
 	own := binaries
 	own.TaskExecutor = []string{self, programArgument}
 	dir := t.TempDir()
-	c, err := harness.Start(own, dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Stop)
 	const slots = 2
-	for _, id := range []string{"e1", "e2"} {
-		if err := c.StartExecutor(id, slots); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := c.AwaitSlots(t.Context(), 2*slots); err != nil {
-		t.Fatal(err)
-	}
+	c := startCluster(t, own, dir, 2, slots)
 	input, output := filepath.Join(dir, "input"), filepath.Join(dir, "output")
 	want := writeLines(t, input, 8, 7500)
 	id, err := c.Jobs.Submit(t.Context(), gateway.Submission{

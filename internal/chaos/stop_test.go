@@ -19,19 +19,7 @@ import (
 // also in the middle of a stop. The last of these jobs must have the exact answer, and one sweep must leave no file that nothing refers to.
 func TestKill9_StoppedAndResumed_IsExact(t *testing.T) {
 	input, want := reference.Data(t, "flights-3m.csv.gz"), reference.Data(t, filepath.Join("expected", "flights-3m-by-origin.csv.gz"))
-	c, err := harness.Start(binaries, t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Stop)
-	for _, id := range []string{"e1", "e2"} {
-		if err := c.StartExecutor(id, 4); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := c.AwaitSlots(t.Context(), 8); err != nil {
-		t.Fatal(err)
-	}
+	c := startCluster(t, binaries, t.TempDir(), 2, 4)
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("by seed %d", seed)
 	n := kills(t, 10)
