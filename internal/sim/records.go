@@ -20,6 +20,7 @@ type records struct {
 	ledger     ha.Ledger
 	held       []coordinator.InitLocation   // of checkpoints whose ids are not reserved
 	stop       *coordinator.MetadataWritten // of the savepoint that stops the job, until that is recorded
+	over       bool                         // the end is durable
 	recovering bool                         // the checkpoints are not known yet
 	older      []string                     // directories of those completed before the one that was restored; newer ones take their place
 }
@@ -62,6 +63,10 @@ func (m *master) record() {
 	if !due {
 		return
 	}
+	if r.over {
+		m.s.violate("end", "a record is written of a job whose end is durable: %+v", w)
+		return
+	}
 	m.retry("write a record", func(ctx context.Context) error {
 		if w.End != nil {
 			return r.store.SetEnd(ctx, m.s.job, *w.End)
@@ -70,6 +75,7 @@ func (m *master) record() {
 	}, func() {
 		r.ledger.Written(w)
 		if w.End != nil {
+			r.over = true
 			m.s.watch.ends(m.s, *w.End)
 			m.feed(coordinator.Closed{DeleteAll: w.End.DeleteAll})
 			m.cleanUp()
