@@ -27,7 +27,7 @@ func TestCluster_StoppedAndResumed_IsExact(t *testing.T) {
 	from := ""
 	for i, mode := range []job.StopMode{job.StopSuspend, job.StopCancel, job.StopSuspend} {
 		r := gateway.Submission{
-			JobName: "wordcount", Params: map[string]string{"input": input, "output": out, "emit": "updates", "rate": "5000"}, RestorePath: from,
+			JobName: "wordcount", Params: map[string]string{"input": input, "output": out, "emit": "updates", "rate": "1000"}, RestorePath: from,
 			Options: job.Options{Parallelism: 1 + i, MaxParallelism: 8, Checkpoint: job.CheckpointOptions{Interval: 50 * time.Millisecond}},
 		}
 		id, err := c.jobs.Submit(c.ctx, r)
