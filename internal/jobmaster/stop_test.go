@@ -249,6 +249,7 @@ func TestStop_WaitsForItsRecord(t *testing.T) {
 		time.Sleep(1500 * time.Millisecond)
 		var full atomic.Bool
 		full.Store(true)
+		synctest.Wait() // nobody reads the hook meanwhile
 		s.before = func(op string) error {
 			if op == "progress" && full.Load() {
 				return errors.New("the disk is full")
