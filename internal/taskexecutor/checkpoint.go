@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/weirstream/weir/internal/checkpoint"
 	"github.com/weirstream/weir/internal/element"
@@ -12,26 +13,31 @@ import (
 	"github.com/weirstream/weir/internal/task"
 )
 
-// TriggerCheckpoint implements gateway.TaskExecutor. A task that does not run yet declines. One that has finished says nothing: the report of it
-// is under way, and tells the job master that there is nothing to wait for.
+// TriggerCheckpoint implements gateway.TaskExecutor. A task that does not run yet declines. One that has finished, or takes no mail any more because
+// it is about to, says nothing: the report of it is under way, and tells the job master that there is nothing to wait for.
 func (e *Executor) TriggerCheckpoint(ctx context.Context, r gateway.TriggerCheckpoint) ([]job.AttemptID, error) {
 	if _, err := e.current(ctx, r.Epoch); err != nil {
 		return nil, err
 	}
 	cp := element.Checkpoint{ID: int64(r.ID), Timestamp: r.Timestamp.UnixMilli(), Dir: r.Dir, Final: r.Final, Stop: r.Stop}
-	return e.each(r.Attempts, func(t *runningTask) {
-		s := t.stateNow()
-		if s == job.TaskFinished {
-			return
-		}
-		if s != job.TaskRunning {
+	unknown := e.each(r.Attempts, func(t *runningTask) {
+		if s := t.stateNow(); s != job.TaskRunning && s != job.TaskFinished {
 			t.Decline(t.ctx, r.ID, checkpoint.TaskNotReady, "the task is "+s.String())
 			return
 		}
-		if err := t.mail.Post(task.Trigger{Checkpoint: cp}); err != nil {
+		if err := t.mail.Post(task.Trigger{Checkpoint: cp}); err != nil && !errors.Is(err, task.ErrMailboxClosed) {
 			t.Decline(t.ctx, r.ID, checkpoint.TaskNotReady, err.Error())
 		}
-	}), nil
+	})
+	return slices.DeleteFunc(unknown, e.hasFinished), nil
+}
+
+// hasFinished reports whether a task is FINISHED and its report still under way.
+func (e *Executor) hasFinished(a job.AttemptID) bool {
+	e.mu.Lock()
+	t := e.mu.tasks[a]
+	e.mu.Unlock()
+	return t != nil && t.stateNow() == job.TaskFinished
 }
 
 // NotifyCheckpointComplete implements gateway.TaskExecutor.
