@@ -39,7 +39,7 @@ type SweepFacts struct {
 }
 
 // Orphans are the items that may be deleted, in order: what no metadata refers to, that is old enough, and that no running job is about to
-// refer to. Metadata is never among them, nor anything whose name does not come from here.
+// refer to. Metadata is never among them, nor anything whose name does not come from here. See MustBeGone.
 func Orphans(f SweepFacts) []string {
 	referred := map[string]bool{}
 	for dir, md := range f.Metadata {
@@ -58,6 +58,17 @@ func Orphans(f SweepFacts) []string {
 	}
 	slices.Sort(out)
 	return out
+}
+
+// MustBeGone is the metadata that must be gone for certain, durably, before an orphan is deleted; empty: none. A directory without metadata may be what
+// a deletion has left that failed after its first step: then a crash could bring the metadata back, which refers to the orphan.
+func (f *SweepFacts) MustBeGone(orphan string) string {
+	dir, name := path.Split(orphan)
+	dir = strings.TrimSuffix(dir, "/")
+	if _, state := ParseStateFile(name); !state || f.Metadata[dir] != nil {
+		return ""
+	}
+	return path.Join(dir, MetadataFile)
 }
 
 func (f *SweepFacts) isOrphan(item StoredItem) bool {

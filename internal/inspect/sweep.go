@@ -3,6 +3,7 @@ package inspect
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"path"
 	"strings"
@@ -59,12 +60,31 @@ func Sweep(ctx context.Context, files storage.Storage, s Sweeping) (removed []st
 	if s.DryRun {
 		return orphans, nil
 	}
+	gone := sync.Map{} // of metadata: func() error
 	return removeEach(ctx, orphans, func(ctx context.Context, name string) error {
 		if o, ok := lost[name]; ok {
 			return files.(leftovers).RemoveLeftover(ctx, o)
 		}
+		if metadata := facts.MustBeGone(name); metadata != "" {
+			settle, _ := gone.LoadOrStore(metadata, sync.OnceValue(func() error { return settleGone(ctx, files, metadata) }))
+			if err := settle.(func() error)(); err != nil {
+				return err
+			}
+		}
 		return files.Remove(ctx, name)
 	})
+}
+
+// settleGone makes it durable that metadata is gone. One that has appeared since the sweep began stays, and so does what is beside it.
+func settleGone(ctx context.Context, files storage.Storage, metadata string) error {
+	_, err := files.Stat(ctx, metadata)
+	switch {
+	case err == nil:
+		return fmt.Errorf("%s has appeared while the directory was swept", metadata)
+	case !errors.Is(err, storage.ErrNotFound):
+		return err
+	}
+	return files.Remove(ctx, metadata)
 }
 
 func (s *Sweeping) live() map[job.ID]checkpoint.ID {

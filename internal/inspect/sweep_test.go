@@ -154,9 +154,41 @@ func TestFault_B79_ASweep_ListsOnce(t *testing.T) {
 	for kind := range count {
 		calls[kind]++
 	}
-	want := map[storagetest.Kind]int{storagetest.List: 1, storagetest.ReadFile: 1, storagetest.Remove: len(orphans)}
+	const unfinished = 2 // directories without metadata, which is seen to be gone
+	want := map[storagetest.Kind]int{storagetest.List: 1, storagetest.ReadFile: 1, storagetest.Stat: unfinished, storagetest.Remove: len(orphans) + unfinished}
 	if diff := cmp.Diff(want, calls); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// A deletion has failed after its first step, the metadata is gone and not durably so. A crash behind the sweep must not bring it back without its files.
+func TestSweep_MakesItDurableThatMetadataIsGone_BeforeItDeletesTheFiles(t *testing.T) {
+	m := storagetest.NewMem()
+	m.SetTime(start)
+	fill(t, m)
+	m.SetFaults(func(op storagetest.Op) storagetest.Fault {
+		return storagetest.Fault{Unsynced: path.Base(op.Path) == checkpoint.MetadataFile, After: errors.New("not synced")}
+	})
+	if err := m.Remove(t.Context(), "2f6c/chk-7/"+checkpoint.MetadataFile); err == nil {
+		t.Fatal("the deletion did not fail")
+	}
+	m.SetFaults(func(op storagetest.Op) storagetest.Fault {
+		if path.Base(op.Path) == checkpoint.MetadataFile && op.Kind == storagetest.Remove {
+			return storagetest.Fault{Before: errors.New("still not")}
+		}
+		return storagetest.Fault{}
+	})
+	if removed, err := Sweep(t.Context(), m, Sweeping{Now: start}); err == nil || slices.ContainsFunc(removed, func(name string) bool { return path.Dir(name) == "2f6c/chk-7" }) {
+		t.Errorf("removed %v, %v, though the metadata may come back", removed, err)
+	}
+	m.SetFaults(nil)
+	removed, err := Sweep(t.Context(), m, Sweeping{Now: start})
+	if err != nil || !slices.ContainsFunc(removed, func(name string) bool { return path.Dir(name) == "2f6c/chk-7" }) {
+		t.Errorf("removed %v, %v", removed, err)
+	}
+	m.Crash()
+	if left := names(t, m); len(left) > 0 {
+		t.Errorf("after the crash there is %v", left)
 	}
 }
 

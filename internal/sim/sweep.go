@@ -47,14 +47,19 @@ func (m *master) sweep() {
 	}
 	live := m.liveCheckpoints()
 	var orphans []string
+	var facts checkpoint.SweepFacts
 	m.beside("sweep", 0, func(ctx context.Context) {
-		if facts, err := m.s.sweepFacts(ctx, m.s.upTo(2*time.Second)); err == nil {
+		var err error
+		if facts, err = m.s.sweepFacts(ctx, m.s.upTo(2*time.Second)); err == nil {
 			facts.Live = live
 			orphans = checkpoint.Orphans(facts)
 		}
 	}, func() {
 		for _, name := range orphans {
 			m.beside("sweep "+name, 0, func(ctx context.Context) {
+				if metadata := facts.MustBeGone(name); metadata != "" && m.s.store.Remove(ctx, metadata) != nil {
+					return
+				}
 				if m.s.store.Remove(ctx, name) == nil {
 					m.s.faults["orphan swept"]++
 				}
