@@ -31,9 +31,9 @@
 //	HooksCalled             SendTrigger to the sources; Aborted if a hook failed
 //	Ack                     AckReply; after the last one WriteMetadata
 //	Decline, TriggerFailed  Aborted, SendNotifyAborted, Discard, Reply, FailJob when too many failed in a row
-//	MetadataWritten         Completed, Reply, SendNotifyComplete, Discard of subsumed ones; or as Decline, without Discard when uncertain
+//	MetadataWritten         Completed, Reply, SendNotifyComplete or CancelJob, Discard of subsumed ones; or as Decline, without Discard when uncertain
 //	TasksStopped            Aborted, Discard, Reply for all but FINALIZING ones; Discard of uncertain ones; of some: SendNotifyAborted to the others
-//	NotifyConfirmed         none; that task is not told again
+//	NotifyConfirmed, AbortConfirmed  none; that task is not told again
 //	Discarded               InitLocation when it was deletions that were waited for
 //	Restored                none; for statistics
 //	Closed                  as TasksStopped; Discard of retained ones if asked
