@@ -56,7 +56,9 @@ type holding struct {
 func (l *lease) Reset(context.Context) error { return l.claim("") }
 
 // Restore implements stream.MasterHook.
-func (l *lease) Restore(_ context.Context, _ int64, state []byte) error { return l.claim(string(state)) }
+func (l *lease) Restore(_ context.Context, _ int64, state []byte) error {
+	return l.claim(string(state))
+}
 
 // Trigger implements stream.MasterHook: the checkpoint is only taken while the lease is held.
 func (l *lease) Trigger(context.Context, int64, time.Time) ([]byte, error) {
