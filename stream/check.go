@@ -30,12 +30,17 @@ func (t *valueTable[K, V]) check(written StateSchema) error {
 	return err
 }
 
-// resolve gives the codecs that read what was written with other ones.
+// resolve gives the codecs that read what was written with other ones. A state of another kind is refused even if the types agree: what is
+// stored for a key means something else.
 func (t *valueTable[K, V]) resolve(written StateSchema) (keys codec.Codec[K], values codec.Codec[V], err error) {
+	if written.Kind != t.of.kind {
+		return nil, nil, fmt.Errorf("it was written as a state of kind %q and is declared as one of kind %q: declare it as it was, or give the operator another id and leave its state behind",
+			written.Kind, t.of.kind)
+	}
 	if keys, err = codec.Resolve(t.keys, written.KeyType); err != nil {
 		return nil, nil, fmt.Errorf("key: %w", err)
 	}
-	if values, err = codec.Resolve(t.values, written.ValueType); err != nil {
+	if values, err = codec.Resolve(t.of.codec, written.ValueType); err != nil {
 		return nil, nil, fmt.Errorf("value: %w", err)
 	}
 	return keys, values, nil

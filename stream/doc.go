@@ -9,5 +9,6 @@
 //
 // Not here: chaining and the job graph (internal/plan), running (internal/task), moving batches (internal/exchange).
 //
-// Start at: job.go for users, operator.go for how a task runs an operator, edge.go for what an exchange sees.
+// Start at: job.go for users, keyed.go and state.go for keyed state, operator.go for how a task runs an operator, edge.go for what an exchange
+// sees.
 package stream

@@ -201,7 +201,7 @@ type aggregateOperator[K comparable, T, A, R any] struct {
 func (o *aggregateOperator[K, T, A, R]) Collect(ts Timestamp, v T) error {
 	o.enterKey(ts, v)
 	acc, fresh := o.table.rows.Ref(o.ctx.hash, o.ctx.key)
-	if own := o.table.own; own == nil {
+	if own := o.table.of.own; own == nil {
 		o.add(acc, fresh, v)
 	} else {
 		before := *acc

@@ -17,19 +17,74 @@ type State[K comparable] interface {
 	newTable(env *Env, keys codec.Codec[K], hash func(K) uint64) table[K]
 }
 
-// Value is a state that holds one value for each key. What a value refers to must not be changed once it was set: set another value.
-type Value[K comparable, V any] struct {
+// The kinds of state, as they are in StateSchema.Kind and so in checkpoints.
+const (
+	kindValue       = "value"
+	kindReducing    = "reducing"
+	kindAggregating = "aggregating"
+	kindList        = "list"
+)
+
+// declaration is what the kinds of state have in common: V is what is stored for a key.
+type declaration[K comparable, V any] struct {
 	id       string
+	kind     string
 	index    int
 	operator string
 	codec    codec.Codec[V]
+	own      func(v, before V) V // nil: there is nothing that a stored value must have of its own
+	plain    bool                // nobody changes what a stored value refers to
 	err      error
 }
 
+// declare is the declaration of a state whose stored values come from the user's code as they are.
+func declare[K comparable, V any](name, kind string) declaration[K, V] {
+	d := declaration[K, V]{id: name, kind: kind, plain: codec.Plain[V]()}
+	if d.codec, d.err = codec.For[V](); d.err == nil {
+		d.own = codec.Owned(d.codec)
+	}
+	return d
+}
+
+// table is the state in the subtask that c belongs to.
+func (d *declaration[K, V]) table(c *Context[K]) *valueTable[K, V] {
+	if d.index < len(c.tables) {
+		if t, ok := c.tables[d.index].(*valueTable[K, V]); ok && t.of == d {
+			return t
+		}
+	}
+	panic(fmt.Sprintf("state %q is not a state of the operator that uses it: name it in Process", d.id))
+}
+
+func (d *declaration[K, V]) name() string { return d.id }
+
+func (d *declaration[K, V]) bind(index int, operator string) error {
+	switch {
+	case d.err != nil:
+		return fmt.Errorf("state %q of operator %s: %w", d.id, operator, d.err)
+	case d.operator != "":
+		return fmt.Errorf("state %q is declared for operator %s and for %s: each needs a declaration of its own", d.id, d.operator, operator)
+	case d.id == "":
+		return fmt.Errorf("a state of operator %s has no name", operator)
+	}
+	d.index, d.operator = index, operator
+	return nil
+}
+
+func (d *declaration[K, V]) newTable(env *Env, keys codec.Codec[K], hash func(K) uint64) table[K] {
+	return newValueTable(env, d, keys, hash)
+}
+
+func (d *declaration[K, V]) clear(c *Context[K]) {
+	d.table(c).rows.Delete(c.hash, c.key)
+}
+
+// Value is a state that holds one value for each key. What a value refers to must not be changed once it was set: set another value.
+type Value[K comparable, V any] struct{ declaration[K, V] }
+
 // NewValue declares a value state. The name is part of the checkpoint: it must stay the same between versions.
 func NewValue[K comparable, V any](name string) *Value[K, V] {
-	c, err := codec.For[V]()
-	return &Value[K, V]{id: name, codec: c, err: err}
+	return &Value[K, V]{declare[K, V](name, kindValue)}
 }
 
 // Get returns the value of the current key.
@@ -43,39 +98,9 @@ func (s *Value[K, V]) Set(c *Context[K], v V) {
 }
 
 // Clear takes the value of the current key away.
-func (s *Value[K, V]) Clear(c *Context[K]) {
-	s.table(c).rows.Delete(c.hash, c.key)
-}
+func (s *Value[K, V]) Clear(c *Context[K]) { s.clear(c) }
 
-func (s *Value[K, V]) table(c *Context[K]) *valueTable[K, V] {
-	if s.operator != "" && s.index < len(c.tables) {
-		if t, ok := c.tables[s.index].(*valueTable[K, V]); ok {
-			return t
-		}
-	}
-	panic(fmt.Sprintf("state %q is not a state of the operator that uses it: name it in Process", s.id))
-}
-
-func (s *Value[K, V]) name() string { return s.id }
-
-func (s *Value[K, V]) bind(index int, operator string) error {
-	switch {
-	case s.err != nil:
-		return fmt.Errorf("state %q of operator %s: %w", s.id, operator, s.err)
-	case s.operator != "":
-		return fmt.Errorf("state %q is declared for operator %s and for %s: each needs a declaration of its own", s.id, s.operator, operator)
-	case s.id == "":
-		return fmt.Errorf("a state of operator %s has no name", operator)
-	}
-	s.index, s.operator = index, operator
-	return nil
-}
-
-func (s *Value[K, V]) newTable(env *Env, keys codec.Codec[K], hash func(K) uint64) table[K] {
-	return newValueTable(env, s.id, keys, s.codec, hash)
-}
-
-// table is a state of one subtask, whatever its value type.
+// table is a state of one subtask, whatever its kind and its type.
 type table[K comparable] interface {
 	schema() StateSchema
 	snapshot() (tableSnapshot, error)
@@ -90,25 +115,24 @@ type tableSnapshot interface {
 	release()
 }
 
+// valueTable holds one stored value for each key, which is what every kind of state comes to.
 type valueTable[K comparable, V any] struct {
-	name   string
-	keys   codec.Codec[K]
-	values codec.Codec[V]
-	rows   *state.Table[K, V]
-	plain  bool // a shallow copy of an entry is a deep one
-	hash   func(K) uint64
-	own    func(v, before V) V // nil: values hold no strings
+	of    *declaration[K, V]
+	keys  codec.Codec[K]
+	rows  *state.Table[K, V]
+	plain bool // a snapshot may be encoded later: no user's code changes what its entries refer to
+	hash  func(K) uint64
 
 	maxParallelism int
 }
 
 // newValueTable returns a table whose entries own their memory: the strings of a record are part of the text of its whole batch.
-func newValueTable[K comparable, V any](env *Env, name string, keys codec.Codec[K], values codec.Codec[V], hash func(K) uint64) *valueTable[K, V] {
+func newValueTable[K comparable, V any](env *Env, of *declaration[K, V], keys codec.Codec[K], hash func(K) uint64) *valueTable[K, V] {
 	t := &valueTable[K, V]{
-		name: name, keys: keys, values: values, hash: hash, own: codec.Owned(values),
+		of: of, keys: keys, hash: hash,
 		rows:           state.NewTable[K, V](env.KeyGroups, env.MaxParallelism),
 		maxParallelism: env.MaxParallelism,
-		plain:          codec.Plain[K]() && codec.Plain[V](),
+		plain:          codec.Plain[K]() && of.plain,
 	}
 	if own := codec.Owned(keys); own != nil {
 		t.rows.OwnKeys(func(key K) K {
@@ -121,14 +145,14 @@ func newValueTable[K comparable, V any](env *Env, name string, keys codec.Codec[
 
 func (t *valueTable[K, V]) set(hash uint64, key K, v V) {
 	ref, _ := t.rows.Ref(hash, key)
-	if t.own != nil {
-		v = t.own(v, *ref)
+	if t.of.own != nil {
+		v = t.of.own(v, *ref)
 	}
 	*ref = v
 }
 
 func (t *valueTable[K, V]) schema() StateSchema {
-	return StateSchema{Name: t.name, Kind: "value", KeyType: t.keys.Schema(), ValueType: t.values.Schema()}
+	return StateSchema{Name: t.of.id, Kind: t.of.kind, KeyType: t.keys.Schema(), ValueType: t.of.codec.Schema()}
 }
 
 func (t *valueTable[K, V]) eachKey(f func(K) error) error {
@@ -138,7 +162,7 @@ func (t *valueTable[K, V]) eachKey(f func(K) error) error {
 // snapshot switches versions, in microseconds. Entries that refer to memory which user code might change are encoded at once instead: exact
 // before fast.
 func (t *valueTable[K, V]) snapshot() (tableSnapshot, error) {
-	view := &valueSnapshot[K, V]{keys: t.keys, values: t.values, rows: t.rows.Snapshot()}
+	view := &valueSnapshot[K, V]{keys: t.keys, values: t.of.codec, rows: t.rows.Snapshot()}
 	if t.plain {
 		return view, nil
 	}

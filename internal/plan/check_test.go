@@ -42,4 +42,8 @@ func TestCheckStates_SaysWhetherTheOperatorCanReadThem(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+	err = p.CheckStates("totals", []stream.StateSchema{{Name: "total", Kind: "list", KeyType: "int64", ValueType: "struct{Count:int64,Sum:int64}"}})
+	if err == nil || !strings.Contains(err.Error(), `state "total": it was written as a state of kind "list" and is declared as one of kind "value"`) {
+		t.Errorf("another kind: %v", err)
+	}
 }
