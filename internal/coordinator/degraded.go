@@ -70,7 +70,10 @@ func (c *Core) calm() {
 	if a.on {
 		c.emit(Recovered{After: c.now.Sub(a.since)})
 	}
-	*a = alarm{since: c.now}
+	*a = alarm{}
+	if c.exec == nil || !c.exec.final.done { // else none is expected any more
+		a.since = c.now
+	}
 }
 
 // noAlarm stops the clock: no checkpoint is expected any more.
