@@ -16,5 +16,5 @@
 //
 // Not here: framing of batches (the exchange), layout of state files.
 //
-// Start at: Codec, For.
+// Start at: Codec, For; Dynamic is for tools that do not have the Go types.
 package codec
