@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/weirstream/weir/internal/job"
+	"github.com/weirstream/weir/stream/codec"
 )
 
 // driven is an operator that does with its states what a test says.
@@ -412,4 +413,40 @@ func TestKinds_StateOfAnotherOperator_SaysSo(t *testing.T) {
 	}()
 	d.at(t, 1, func(c *Context[int]) { others.Add(c, 1) })
 	t.Error("a state of another operator was used")
+}
+
+// What a state is written as can be read without its Go types: by kind and types in its schema, as tools do.
+func TestSchemas_SayHowStateIsRead(t *testing.T) {
+	list, sum := NewList[int, string]("list"), NewReducing[int]("sum", func(a, b int64) int64 { return a + b })
+	d := drive(t, allGroups(), list, sum)
+	d.at(t, 5, func(c *Context[int]) {
+		list.Append(c, "a")
+		list.Append(c, "b")
+		sum.Add(c, 3)
+		sum.Add(c, 4)
+	})
+	snap := must(d.SnapshotKeyed())(t)
+	defer snap.Release()
+	data := must(snap.AppendGroup(nil, job.KeyGroupOf(d.ctx.hasher(5), testMaxParallelism)))(t)
+	for i, want := range []string{`5 ["a","b"]`, "5 7"} {
+		s := d.Schemas()[i]
+		if s.Kind == kindList {
+			s.ValueType = "[]" + s.ValueType
+		}
+		if data[0] != 1 {
+			t.Fatalf("%d entries, want 1", data[0])
+		}
+		key, rest, err := must(codec.NewDynamic(s.KeyType))(t).JSON(data[1:])
+		if err != nil {
+			t.Fatal(err)
+		}
+		value, rest, err := must(codec.NewDynamic(s.ValueType))(t).JSON(rest)
+		if got := string(key) + " " + string(value); err != nil || got != want {
+			t.Errorf("state %s: %s, %v, want %s", s.Name, got, err, want)
+		}
+		data = rest
+	}
+	if len(data) > 0 {
+		t.Errorf("%d bytes are left over", len(data))
+	}
 }

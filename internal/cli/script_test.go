@@ -26,6 +26,7 @@ var rewrite = flag.Bool("rewrite", false, "write the output of the commands into
 //	id                    put the id that the last command printed into $ID
 //	await running         wait until all tasks of the job $ID run
 //	await checkpoints N   wait until the job $ID has completed N checkpoints
+//	await records V       wait until a task of the vertex V of the job $ID has got a record
 //	json                  cut what differs between runs out of the last command's output, into the file out.json
 func TestScripts(t *testing.T) {
 	sample, err := filepath.Abs(filepath.Join("..", "..", "examples", "data", "flights-20k.csv"))
@@ -99,7 +100,19 @@ func await(ts *testscript.TestScript, _ bool, args []string) {
 		}
 		return true
 	}
-	if args[0] == "checkpoints" {
+	switch args[0] {
+	case "records":
+		wanted = func(s gateway.JobStatus) bool {
+			for _, v := range s.Vertices {
+				for _, t := range v.Tasks {
+					if string(v.ID) == args[1] && t.RecordsIn > 0 {
+						return true
+					}
+				}
+			}
+			return false
+		}
+	case "checkpoints":
 		n, err := strconv.Atoi(args[1])
 		ts.Check(err)
 		wanted = func(s gateway.JobStatus) bool { return s.Completed >= n }

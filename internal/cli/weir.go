@@ -50,7 +50,7 @@ func (w *weir) root(short string) *cobra.Command {
 	flags.VarP(&w.output, "output", "o", "form of the output")
 	root.AddCommand(
 		w.runCommand(), w.localCommand(), w.listCommand(), w.jobsCommand(), w.jobCommand(), w.stopCommand(), w.cancelCommand(), w.savepointCommand(),
-		w.checkpointCommand(),
+		w.checkpointCommand(), w.stateCommand(),
 		w.executorsCommand(), w.versionCommand(),
 	)
 	return root

@@ -58,7 +58,7 @@ var arrows = map[string][]string{
 		"internal/gateway", "internal/ha", "internal/slotpool", "internal/storage", "internal/storage/storagetest",
 	},
 	"internal/metrics": {"internal/job", "internal/gateway"},
-	"internal/inspect": {"internal/job", "internal/checkpoint", "internal/storage"},
+	"internal/inspect": {"internal/job", "internal/checkpoint", "internal/storage", "stream/codec"},
 	"internal/inspect/inspecttest": {
 		"internal/job", "internal/checkpoint", "internal/gateway", "internal/inspect", "internal/storage",
 	},

@@ -1,0 +1,119 @@
+package view
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/weirstream/weir/internal/inspect"
+)
+
+// State is how much is in a state.
+type State struct {
+	Operator      string `json:"operator_id"`
+	State         string `json:"state,omitempty"`
+	Kind          string `json:"kind"`
+	KeyType       string `json:"key_type,omitempty"`
+	ValueType     string `json:"value_type,omitempty"`
+	Entries       int64  `json:"entries"`
+	Bytes         int64  `json:"state_bytes"`
+	LargestGroup  int    `json:"largest_key_group"`
+	LargestBytes  int64  `json:"largest_key_group_bytes"`
+	FirstKeyGroup int    `json:"first_key_group"`
+	KeyGroups     int    `json:"key_groups"`
+}
+
+// OfState is the view of a state.
+func OfState(r inspect.StateReport) State {
+	return State{
+		r.Operator, r.Name, r.Kind, r.KeyType, r.ValueType, r.Entries, r.Bytes, r.LargestGroup, r.LargestBytes, r.KeyGroups.Start, r.KeyGroups.Len(),
+	}
+}
+
+// Entry is the value of a key.
+type Entry struct {
+	Path      string          `json:"path"`
+	Operator  string          `json:"operator_id"`
+	State     string          `json:"state"`
+	Subtask   int             `json:"subtask"`
+	KeyGroup  int             `json:"key_group"`
+	KeyType   string          `json:"key_type"`
+	ValueType string          `json:"value_type"`
+	Key       json.RawMessage `json:"key"`
+	Value     json.RawMessage `json:"value"`
+}
+
+// OfEntry is the view of an entry in the checkpoint at a location.
+func OfEntry(location string, e inspect.Entry) Entry {
+	return Entry{location, e.Operator, e.State.Name, e.Subtask, e.KeyGroup, e.State.KeyType, e.State.ValueType, e.Key, e.Value}
+}
+
+// Text is a JSON value for people: a string is what it says, all else is JSON.
+func Text(value json.RawMessage) string {
+	var s string
+	if strings.HasPrefix(string(value), `"`) && json.Unmarshal(value, &s) == nil {
+		return s
+	}
+	return string(value)
+}
+
+// StateDiffs is how two checkpoints differ.
+type StateDiffs struct {
+	First     string      `json:"first"`
+	Second    string      `json:"second"`
+	Equal     bool        `json:"equal"`
+	Different int         `json:"different"`
+	States    []StateDiff `json:"states"`
+}
+
+// StateDiff is how a state differs.
+type StateDiff struct {
+	Operator    string            `json:"operator_id"`
+	State       string            `json:"state,omitempty"`
+	Kind        string            `json:"kind"`
+	OnlyIn      string            `json:"only_in,omitempty"`
+	Problem     string            `json:"problem,omitempty"`
+	Added       int64             `json:"added"`
+	Removed     int64             `json:"removed"`
+	Changed     int64             `json:"changed"`
+	Same        int64             `json:"same"`
+	AddedKeys   []json.RawMessage `json:"added_keys,omitempty"`
+	RemovedKeys []json.RawMessage `json:"removed_keys,omitempty"`
+	ChangedKeys []json.RawMessage `json:"changed_keys,omitempty"`
+}
+
+// OfStateDiffs is the view of a comparison.
+func OfStateDiffs(a, b *inspect.Stored, list []inspect.StateDiff) StateDiffs {
+	out := StateDiffs{First: a.Location, Second: b.Location}
+	out.States = Each(list, func(d inspect.StateDiff) StateDiff {
+		if d.Differs() {
+			out.Different++
+		}
+		sides := map[inspect.Side]string{inspect.First: "first", inspect.Second: "second"}
+		return StateDiff{
+			d.Operator, d.Name, d.Kind, sides[d.In], d.Problem, d.Added.Count, d.Removed.Count, d.Changed.Count, d.Same,
+			d.Added.Keys, d.Removed.Keys, d.Changed.Keys,
+		}
+	})
+	out.Equal = out.Different == 0
+	return out
+}
+
+// Note is what else there is to say about it, for people.
+func (d *StateDiff) Note() string {
+	var notes []string
+	if d.OnlyIn != "" {
+		notes = append(notes, "only in the "+d.OnlyIn)
+	}
+	if d.Problem != "" {
+		notes = append(notes, d.Problem)
+	}
+	for _, k := range []struct {
+		what string
+		keys []json.RawMessage
+	}{{"added", d.AddedKeys}, {"removed", d.RemovedKeys}, {"changed", d.ChangedKeys}} {
+		if len(k.keys) > 0 {
+			notes = append(notes, k.what+": "+strings.Join(Each(k.keys, func(key json.RawMessage) string { return string(key) }), " "))
+		}
+	}
+	return strings.Join(notes, "; ")
+}

@@ -1,0 +1,75 @@
+package inspect
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/weirstream/weir/internal/checkpoint"
+	"github.com/weirstream/weir/internal/job"
+)
+
+// Errors of Get.
+var (
+	ErrBadKey = errors.New("not a key of the state")
+	ErrNoKey  = errors.New("the state has no value for the key")
+)
+
+// Entry is a key with its value.
+type Entry struct {
+	Operator string
+	State    checkpoint.StateSchema
+	KeyGroup int
+	Subtask  int // whose snapshot has the key group
+	Key      json.RawMessage
+	Value    json.RawMessage
+}
+
+// Get finds the value of a key, which is written as codec.Dynamic.AppendKey wants it. Of the part that has the key group of the key, all bytes
+// are verified, and that key group alone is decoded.
+//
+// It gives ErrUnknown when there is no such operator or keyed state, ErrBadKey when key is none of the state's type, ErrNoKey when nothing is there.
+func (s *Stored) Get(ctx context.Context, operator, state, key string) (Entry, error) {
+	o, n, err := s.find(operator, state)
+	if err != nil {
+		return Entry{}, err
+	}
+	d := o.states[n]
+	wanted, err := d.keys.AppendKey(nil, key)
+	if err != nil {
+		return Entry{}, fmt.Errorf("%w %s of operator %s: %w", ErrBadKey, state, operator, err)
+	}
+	hash, err := d.keys.HashKey(wanted)
+	if err != nil {
+		return Entry{}, fmt.Errorf("%w %s of operator %s: %w", ErrBadKey, state, operator, err)
+	}
+	out := Entry{Operator: operator, State: d.StateSchema, KeyGroup: job.KeyGroupOf(hash, o.vertex.MaxParallelism)}
+	if p := o.of(out.KeyGroup); p != nil {
+		out.Subtask = p.subtask
+	}
+	r := s.groups(o)
+	defer r.close()
+	var value []byte
+	found := false
+	err = r.group(ctx, out.KeyGroup, func(of int, k, v []byte) error {
+		if of == n && bytes.Equal(k, wanted) {
+			value, found = bytes.Clone(v), true
+		}
+		return nil
+	})
+	if err != nil {
+		return Entry{}, err
+	}
+	if !found {
+		return Entry{}, fmt.Errorf("key %s in state %s of operator %s: %w (it would be in key group %d)", key, state, operator, ErrNoKey, out.KeyGroup)
+	}
+	if out.Key, _, err = d.keys.JSON(wanted); err != nil {
+		return Entry{}, err
+	}
+	if out.Value, _, err = d.values.JSON(value); err != nil {
+		return Entry{}, r.damage(out.Subtask, "keyed state", fmt.Errorf("value of key %s: %w", key, err))
+	}
+	return out, nil
+}

@@ -1,0 +1,59 @@
+package inspect
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/weirstream/weir/internal/checkpoint"
+)
+
+// items gives f each item of the list state of an operator, in the order of subtasks. What f gets is valid during the call only.
+func (s *Stored) items(ctx context.Context, o *operator, f func(item []byte)) error {
+	r := s.groups(o)
+	defer r.close()
+	for _, p := range o.parts {
+		it := p.state.Items
+		if it == nil {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return context.Cause(ctx)
+		}
+		if err := r.items(ctx, it, f); err != nil {
+			return r.damage(p.subtask, "list state", err)
+		}
+	}
+	return nil
+}
+
+func (r *groupReader) items(ctx context.Context, it *checkpoint.Items, f func(item []byte)) error {
+	if err := r.check(ctx, it.Handle); err != nil {
+		return err
+	}
+	if it.Handle.IsInline() {
+		for i := range it.Len() {
+			f(it.Item(it.Handle.Inline, i))
+		}
+		return nil
+	}
+	if it.Len() == 0 {
+		return nil
+	}
+	h, first := it.Handle, it.Offsets[0]
+	in := bufio.NewReader(io.NewSectionReader(r.file, h.Offset+first, h.Length-first))
+	var item []byte
+	for i := range it.Len() {
+		n := int(it.Offsets[i+1] - it.Offsets[i])
+		if cap(item) < n {
+			item = make([]byte, n)
+		}
+		item = item[:n]
+		if _, err := io.ReadFull(in, item); err != nil {
+			return fmt.Errorf("file %s cannot be read: %w", h.Path, err)
+		}
+		f(item)
+	}
+	return nil
+}

@@ -1,0 +1,257 @@
+package inspect
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/weirstream/weir/internal/checkpoint"
+	"github.com/weirstream/weir/internal/job"
+	"github.com/weirstream/weir/stream/codec"
+)
+
+// ErrUnknown: the checkpoint has no such operator or state, or the operator has no keyed state.
+var ErrUnknown = errors.New("not in the checkpoint")
+
+// operator is the state of one operator in all subtasks.
+type operator struct {
+	id     string
+	vertex *checkpoint.VertexState
+	parts  []part // of subtasks that have state of it, ascending
+	states []declared
+}
+
+// part is the state of an operator in one subtask.
+type part struct {
+	subtask int
+	state   *checkpoint.OperatorState
+}
+
+// declared is a keyed state with what reads it.
+type declared struct {
+	checkpoint.StateSchema
+	keys, values *codec.Dynamic
+}
+
+// operators are those that have state, in graph order. A vertex that lacks a subtask is an error: what is not there would look like nothing.
+func (s *Stored) operators() ([]*operator, error) {
+	var out []*operator
+	for i := range s.Metadata.Vertices {
+		v := &s.Metadata.Vertices[i]
+		if len(v.Subtasks) != v.Parallelism {
+			return nil, fmt.Errorf("%s: the state of %d of the %d subtasks of vertex %s is in the metadata", s.Location, len(v.Subtasks), v.Parallelism, v.Vertex)
+		}
+		for _, op := range v.Operators {
+			o := &operator{id: op.ID, vertex: v}
+			for n := range v.Subtasks {
+				for k := range v.Subtasks[n].Operators {
+					if state := &v.Subtasks[n].Operators[k]; state.Operator == op.ID {
+						o.parts = append(o.parts, part{v.Subtasks[n].Subtask, state})
+					}
+				}
+			}
+			if err := o.declare(); err != nil {
+				return nil, fmt.Errorf("%s: operator %s: %w", s.Location, op.ID, err)
+			}
+			if len(o.parts) > 0 {
+				out = append(out, o)
+			}
+		}
+	}
+	return out, nil
+}
+
+// keyedKinds are the kinds of keyed state, with what is in front of the value type in the schema of what is stored. All keep one stored value for
+// each key; the value type of a list state is that of its elements.
+var keyedKinds = map[string]string{"value": "", "reducing": "", "aggregating": "", "list": "[]"}
+
+// declare finds the declared states, which are the same in all subtasks: they run one program.
+func (o *operator) declare() error {
+	var first *part
+	for i := range o.parts {
+		p := &o.parts[i]
+		switch {
+		case p.state.Keyed == nil:
+		case first == nil:
+			first = p
+		case !slices.Equal(p.state.Keyed.States, first.state.Keyed.States):
+			return fmt.Errorf("subtasks %d and %d have declared different states", first.subtask, p.subtask)
+		}
+	}
+	if first == nil {
+		return nil
+	}
+	for _, schema := range first.state.Keyed.States {
+		many, ok := keyedKinds[schema.Kind]
+		if !ok {
+			return fmt.Errorf("state %s is of kind %q, which this version cannot read", schema.Name, schema.Kind)
+		}
+		d := declared{StateSchema: schema}
+		var err error
+		if d.keys, err = codec.NewDynamic(schema.KeyType); err != nil {
+			return fmt.Errorf("state %s: key: %w", schema.Name, err)
+		}
+		if d.values, err = codec.NewDynamic(many + schema.ValueType); err != nil {
+			return fmt.Errorf("state %s: value: %w", schema.Name, err)
+		}
+		o.states = append(o.states, d)
+	}
+	return nil
+}
+
+// hasItems tells whether a subtask has list state.
+func (o *operator) hasItems() bool {
+	return slices.ContainsFunc(o.parts, func(p part) bool { return p.state.Items != nil })
+}
+
+func (o *operator) state(name string) int {
+	return slices.IndexFunc(o.states, func(d declared) bool { return d.Name == name })
+}
+
+// of finds the part that has a key group; nil: nobody has it.
+func (o *operator) of(group int) *part {
+	for i := range o.parts {
+		if k := o.parts[i].state.Keyed; k != nil && k.Range.Contains(group) {
+			return &o.parts[i]
+		}
+	}
+	return nil
+}
+
+// find looks an operator and its keyed state up by name.
+func (s *Stored) find(id, state string) (*operator, int, error) {
+	all, err := s.operators()
+	if err != nil {
+		return nil, 0, err
+	}
+	i := slices.IndexFunc(all, func(o *operator) bool { return o.id == id })
+	if i < 0 {
+		var ids []string
+		for _, o := range all {
+			ids = append(ids, o.id)
+		}
+		return nil, 0, fmt.Errorf("operator %q with state is %w (it has: %s)", id, ErrUnknown, orNothing(ids))
+	}
+	n := all[i].state(state)
+	if n < 0 {
+		var names []string
+		for _, d := range all[i].states {
+			names = append(names, d.Name)
+		}
+		return nil, 0, fmt.Errorf("state %q of operator %s is %w (its keyed states: %s)", state, id, ErrUnknown, orNothing(names))
+	}
+	return all[i], n, nil
+}
+
+func orNothing(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}
+
+// groupReader reads the keyed state of an operator, one key group at a time. Each part is verified before anything of it is decoded.
+type groupReader struct {
+	verifier
+	operator *operator
+	verified map[int]bool // by subtask
+}
+
+func (s *Stored) groups(o *operator) *groupReader {
+	return &groupReader{verifier: verifier{stored: s}, operator: o, verified: map[int]bool{}}
+}
+
+// damage is an error that names operator and subtask; the error from below names the file.
+func (r *groupReader) damage(subtask int, what string, err error) error {
+	return fmt.Errorf("operator %s subtask %d: %s: %w", r.operator.id, subtask, what, err)
+}
+
+// group gives f each entry of a key group, with the number of its state. What f gets is valid during the call only.
+func (r *groupReader) group(ctx context.Context, group int, f func(state int, key, value []byte) error) error {
+	if err := ctx.Err(); err != nil {
+		return context.Cause(ctx)
+	}
+	p := r.operator.of(group)
+	if p == nil {
+		return nil
+	}
+	k := p.state.Keyed
+	if !r.verified[p.subtask] {
+		if err := r.check(ctx, k.Handle); err != nil {
+			return r.damage(p.subtask, "keyed state", err)
+		}
+		r.verified[p.subtask] = true
+	}
+	i := group - k.Range.Start
+	data, err := r.bytes(ctx, k.Handle, k.Offsets[i], k.Offsets[i+1])
+	if err != nil {
+		return r.damage(p.subtask, "keyed state", err)
+	}
+	return r.operator.entries(data, f, func(err error) error {
+		return r.damage(p.subtask, "keyed state", fmt.Errorf("%s: key group %d cannot be decoded: %w", k.Handle, group, err))
+	})
+}
+
+// bytes reads a part of a handle that was verified.
+func (v *verifier) bytes(ctx context.Context, h checkpoint.Handle, from, to int64) ([]byte, error) {
+	if h.IsInline() {
+		return h.Inline[from:to], nil
+	}
+	if err := v.open(ctx, h.Path); err != nil {
+		return nil, err
+	}
+	data := make([]byte, to-from)
+	if _, err := v.file.ReadAt(data, h.Offset+from); err != nil {
+		return nil, fmt.Errorf("file %s cannot be read: %w", h.Path, err)
+	}
+	return data, nil
+}
+
+// entries cuts a key group into its entries: of each state in turn a count, then keys and values.
+func (o *operator) entries(data []byte, f func(state int, key, value []byte) error, damage func(error) error) error {
+	for n, d := range o.states {
+		count, size := binary.Uvarint(data)
+		if size <= 0 {
+			return damage(fmt.Errorf("state %s: truncated entry count", d.Name))
+		}
+		data = data[size:]
+		for range count {
+			value, err := d.keys.Skip(data)
+			if err != nil {
+				return damage(fmt.Errorf("state %s: key: %w", d.Name, err))
+			}
+			rest, err := d.values.Skip(value)
+			if err != nil {
+				return damage(fmt.Errorf("state %s: value: %w", d.Name, err))
+			}
+			if count > 1 && len(rest) == len(data) { // one key at most takes no bytes
+				return damage(fmt.Errorf("state %s: %d entries that take no bytes", d.Name, count))
+			}
+			if err := f(n, data[:len(data)-len(value)], value[:len(value)-len(rest)]); err != nil {
+				return err
+			}
+			data = rest
+		}
+	}
+	if len(data) > 0 {
+		return damage(fmt.Errorf("%d bytes are left over", len(data)))
+	}
+	return nil
+}
+
+// keyGroups is what the parts have together.
+func (o *operator) keyGroups() job.KeyGroupRange {
+	var out job.KeyGroupRange
+	for _, p := range o.parts {
+		if k := p.state.Keyed; k != nil && k.Range.Len() > 0 {
+			if out.Len() == 0 {
+				out = k.Range
+			}
+			out = job.KeyGroupRange{Start: min(out.Start, k.Range.Start), End: max(out.End, k.Range.End)}
+		}
+	}
+	return out
+}
