@@ -14,6 +14,8 @@ import (
 // MaxJSONBytes bounds the JSON text of one value: elements that take no bytes have a text all the same.
 const MaxJSONBytes = 64 << 20
 
+var errLongJSON = fmt.Errorf("value is longer than %d bytes as JSON", MaxJSONBytes)
+
 // Dynamic reads values by their schema alone, without their Go type, for tools that look at state. It may be used by many goroutines at once.
 //
 // In JSON, integers and floats are numbers (NaN and the infinities are strings), structs are objects with their fields in the order in which they were
@@ -65,7 +67,7 @@ func (w *jsonWriter) quote(s string) {
 
 func (w *jsonWriter) value(n *node, pos int) (next int, err error) {
 	if len(w.out) > MaxJSONBytes {
-		return 0, fmt.Errorf("value is longer than %d bytes as JSON", MaxJSONBytes)
+		return 0, errLongJSON
 	}
 	switch n.kind {
 	case kindPointer:
