@@ -72,6 +72,12 @@ func killAnything(t *testing.T, c *harness.Cluster, n int, ended chan error) (ma
 			savepoint(t, c)
 		}
 		master, victim := random.IntN(3), fmt.Sprintf("e%d", 1+random.IntN(2))
+		switch { // the second hits what the first has missed, however few there are
+		case masters > 0 && executors == 0:
+			master = 0
+		case executors > 0 && masters == 0:
+			master = 2
+		}
 		if master > 0 { // two of three times
 			masters++
 			must(c.KillJobMaster())
