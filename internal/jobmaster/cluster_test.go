@@ -38,15 +38,10 @@ func newCluster(t *testing.T, change ...func(*Config)) *cluster {
 	cfg := Config{
 		Log: zaptest.NewLogger(t), Epoch: 1, Rules: Rules{CancelTimeout: 30 * time.Second},
 		HeartbeatInterval: time.Second, HeartbeatTimeout: 5 * time.Second,
-		Archive: archive.Archive{Root: c.storage, At: "file:///chk", Open: func(location string, mustExist bool) (archive.Storage, error) {
-			if mustExist && !c.elsewhere.hasDir(location) {
-				return nil, fmt.Errorf("%s: no such directory", location)
-			}
-			return below{c.elsewhere, location}, nil
-		}},
-		Dial:   func(address string) (gateway.TaskExecutor, io.Closer, error) { return c.at(address), nil, nil },
-		NewID:  func() job.ID { c.ids++; return job.ID(fmt.Sprintf("job-%d", c.ids)) },
-		Random: func() float64 { return 0 },
+		Archive: archive.Archive{Root: c.storage, At: "file:///chk", Open: openIn(c.elsewhere)},
+		Dial:    func(address string) (gateway.TaskExecutor, io.Closer, error) { return c.at(address), nil, nil },
+		NewID:   func() job.ID { c.ids++; return job.ID(fmt.Sprintf("job-%d", c.ids)) },
+		Random:  func() float64 { return 0 },
 	}
 	for _, f := range change {
 		f(&cfg)
@@ -56,6 +51,16 @@ func newCluster(t *testing.T, change ...func(*Config)) *cluster {
 	c.stop = stop
 	go func() { c.stopped <- c.m.Run(ctx) }()
 	return c
+}
+
+// openIn opens directories outside the checkpoint directory.
+func openIn(elsewhere *memory) func(location string, mustExist bool) (archive.Storage, error) {
+	return func(location string, mustExist bool) (archive.Storage, error) {
+		if mustExist && !elsewhere.hasDir(location) {
+			return nil, fmt.Errorf("%s: no such directory", location)
+		}
+		return below{elsewhere, location}, nil
+	}
 }
 
 // close ends the job master; everything must end with it, and no file may be without a reason.

@@ -79,7 +79,9 @@ func newKept(t *testing.T, change ...func(*Config)) (*cluster, *shelf) {
 // next starts the job master that comes after c, which is gone, on the same records and files.
 func (c *cluster) next(s *shelf, change ...func(*Config)) *cluster {
 	storage, elsewhere := c.storage, c.elsewhere
-	n := newCluster(c.t, append(change, func(cfg *Config) { cfg.Store, cfg.Recovered, cfg.Archive.Root = s, s.all(), storage })...)
+	n := newCluster(c.t, append(change, func(cfg *Config) {
+		cfg.Store, cfg.Recovered, cfg.Archive.Root, cfg.Archive.Open = s, s.all(), storage, openIn(elsewhere)
+	})...)
 	n.storage, n.elsewhere, n.ids, n.tampered = storage, elsewhere, c.ids, c.tampered
 	return n
 }
