@@ -26,12 +26,9 @@ func (w *weir) cancelCommand() *cobra.Command {
 		if *dir != "" {
 			return usagef("--savepoint-dir is for --with-savepoint")
 		}
-		s, err := find(ctx, jobs, args[0])
+		s, err := findRunning(ctx, jobs, args[0])
 		if err != nil {
 			return err
-		}
-		if s.State.Terminal() {
-			return fmt.Errorf("job %s is %s already", s.ID, s.State)
 		}
 		if s.State, err = jobs.Cancel(ctx, s.ID); err != nil {
 			return err

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -36,12 +35,9 @@ func savepointDirFlag(cmd *cobra.Command) *string {
 
 // stop ends a job with a savepoint.
 func (w *weir) stop(ctx context.Context, jobs gateway.Jobs, id string, r gateway.StopJob) error {
-	s, err := find(ctx, jobs, id)
+	s, err := findRunning(ctx, jobs, id)
 	if err != nil {
 		return err
-	}
-	if s.State.Terminal() {
-		return fmt.Errorf("job %s is %s already", s.ID, s.State)
 	}
 	r.Job = s.ID
 	got, err := jobs.Stop(ctx, r)

@@ -101,6 +101,15 @@ const (
 	waitTimeout = rpc.WaitTimeout // for what takes time to come about
 )
 
+// findRunning is find for a job that must not have ended.
+func findRunning(ctx context.Context, jobs gateway.Jobs, prefix string) (gateway.JobStatus, error) {
+	s, err := find(ctx, jobs, prefix)
+	if err == nil && s.State.Terminal() {
+		err = fmt.Errorf("job %s is %s already", s.ID, s.State)
+	}
+	return s, err
+}
+
 // find returns the job with an id or a part of it that is the start of no other's.
 func find(ctx context.Context, jobs gateway.Jobs, prefix string) (gateway.JobStatus, error) {
 	all, err := jobs.List(ctx)

@@ -9,7 +9,6 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/weirstream/weir/internal/checkpoint"
 	"github.com/weirstream/weir/internal/coordinator"
 	"github.com/weirstream/weir/internal/gateway"
 	"github.com/weirstream/weir/internal/ha"
@@ -24,7 +23,7 @@ func (l *jobLoop) schedule(ctx context.Context, e scheduler.Effect) {
 	case scheduler.RequestSlots:
 		l.running.request++
 		l.granted(l.registry.Request(slotpool.Request{
-			Job: l.id, Name: l.name, Order: l.order, Number: l.running.request, Count: e.Count, Keep: countOf(e.Keep), Prefer: countOf(e.Prefer),
+			Job: l.id, Name: l.name, Order: l.order, Number: l.running.request, Count: e.Count, Keep: slotpool.PerExecutor(e.Keep), Prefer: slotpool.PerExecutor(e.Prefer),
 		}))
 	case scheduler.ReleaseSlots:
 		l.running.request++
@@ -48,7 +47,7 @@ func (l *jobLoop) schedule(ctx context.Context, e scheduler.Effect) {
 		l.feed(coordinator.TasksRunning{Tasks: l.coordinated(e), Random: l.cfg.Random()})
 	case scheduler.TasksStopped:
 		l.running.all = false
-		l.feed(coordinator.TasksStopped{Reason: stopReason(e), Attempts: e.Attempts})
+		l.feed(coordinator.TasksStopped{Reason: e.AbortReason(), Attempts: e.Attempts})
 	case scheduler.TaskFinished:
 		l.log.Info(e.String())
 		l.feed(coordinator.TaskFinished{Attempt: e.Attempt})
@@ -60,25 +59,6 @@ func (l *jobLoop) schedule(ctx context.Context, e scheduler.Effect) {
 	default:
 		panic(fmt.Sprintf("jobmaster: unknown effect %T", e))
 	}
-}
-
-// stopReason is why checkpoints are aborted when tasks stop.
-func stopReason(e scheduler.TasksStopped) checkpoint.Reason {
-	switch {
-	case e.Attempts != nil:
-		return checkpoint.FailoverRegion
-	case e.Failure.Class == job.FailureTask:
-		return checkpoint.TaskFailure
-	}
-	return checkpoint.Suspended
-}
-
-func countOf(executors []job.ExecutorID) map[job.ExecutorID]int {
-	out := map[job.ExecutorID]int{}
-	for _, id := range executors {
-		out[id]++
-	}
-	return out
 }
 
 func (l *jobLoop) coordinated(e scheduler.TasksRunning) []coordinator.Task {

@@ -97,12 +97,7 @@ func TestFault_B102_TasksFailWhileTheyCommit_AndFinishFromTheSavepoint(t *testin
 		c := newCluster(t)
 		defer c.close()
 		var stopping atomic.Bool
-		a := c.start("a", 1, script{notify: func(ctx context.Context) error {
-			if stopping.Load() {
-				return errors.New("not now")
-			}
-			return nil
-		}})
+		a := c.start("a", 1, script{notify: failsWhile(&stopping)})
 		id := c.submit(1)
 		time.Sleep(1500 * time.Millisecond)
 		stopping.Store(true)
@@ -143,12 +138,7 @@ func TestStop_WhoseJobFailsAfterTheSavepoint_NamesIt(t *testing.T) {
 		c := newCluster(t)
 		defer c.close()
 		var stopping atomic.Bool
-		a := c.start("a", 1, script{notify: func(context.Context) error {
-			if stopping.Load() {
-				return errors.New("not now")
-			}
-			return nil
-		}})
+		a := c.start("a", 1, script{notify: failsWhile(&stopping)})
 		id := c.submit(1, func(s *gateway.Submission) { s.Options.Restart.Strategy = job.NoRestart })
 		time.Sleep(500 * time.Millisecond)
 		stopping.Store(true)
@@ -192,12 +182,7 @@ func TestStop_IsBroughtToItsEndByTheNextJobMaster(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, s := newKept(t)
 		var stopping atomic.Bool
-		c.start("a", 1, script{notify: func(ctx context.Context) error {
-			if stopping.Load() {
-				return errors.New("not now")
-			}
-			return nil
-		}})
+		c.start("a", 1, script{notify: failsWhile(&stopping)})
 		id := c.submit(1)
 		time.Sleep(1500 * time.Millisecond)
 		stopping.Store(true)
@@ -295,4 +280,14 @@ func TestStop_Errors(t *testing.T) {
 		synctest.Wait()
 		want(t, stop(gateway.StopJob{Job: id, Directory: "/save", Mode: job.StopDrain}), gateway.FailedPrecondition, gateway.ReasonJobTerminal, "FINISHED")
 	})
+}
+
+// failsWhile makes a call that fails while something is so.
+func failsWhile(so *atomic.Bool) func(context.Context) error {
+	return func(context.Context) error {
+		if so.Load() {
+			return errors.New("not now")
+		}
+		return nil
+	}
 }

@@ -3,6 +3,7 @@ package scheduler
 import (
 	"time"
 
+	"github.com/weirstream/weir/internal/checkpoint"
 	"github.com/weirstream/weir/internal/job"
 )
 
@@ -56,6 +57,17 @@ type TasksRunning struct {
 type TasksStopped struct {
 	Failure  job.Failure
 	Attempts []job.AttemptID // those that stopped, the others run on; nil: none does
+}
+
+// AbortReason is why the checkpoints are aborted that are pending when the tasks stop.
+func (e TasksStopped) AbortReason() checkpoint.Reason {
+	switch {
+	case e.Attempts != nil:
+		return checkpoint.FailoverRegion
+	case e.Failure.Class == job.FailureTask:
+		return checkpoint.TaskFailure
+	}
+	return checkpoint.Suspended
 }
 
 // TaskFinished: a task is done while others run. It comes between TasksRunning and the TasksStopped that has the attempt.

@@ -127,7 +127,7 @@ func (m *master) schedule(e scheduler.Effect) {
 	switch e := e.(type) {
 	case scheduler.RequestSlots:
 		m.running.request++
-		m.registry.request(slotpool.Request{Number: m.running.request, Count: e.Count, Keep: countOf(e.Keep), Prefer: countOf(e.Prefer)})
+		m.registry.request(slotpool.Request{Number: m.running.request, Count: e.Count, Keep: slotpool.PerExecutor(e.Keep), Prefer: slotpool.PerExecutor(e.Prefer)})
 	case scheduler.ReleaseSlots:
 		m.running.request++
 		m.running.deploying = nil
@@ -152,29 +152,16 @@ func (m *master) schedule(e scheduler.Effect) {
 		m.feed(coordinator.TasksRunning{Tasks: m.coordinated(e), Random: m.s.rng.Float64()})
 	case scheduler.TasksStopped:
 		m.s.watch.running = false
-		reason := checkpoint.Suspended
-		switch {
-		case e.Attempts != nil:
-			reason = checkpoint.FailoverRegion
+		if e.Attempts != nil {
 			m.s.faults["failover of a region"]++
-		case e.Failure.Class == job.FailureTask:
-			reason = checkpoint.TaskFailure
 		}
-		m.feed(coordinator.TasksStopped{Reason: reason, Attempts: e.Attempts})
+		m.feed(coordinator.TasksStopped{Reason: e.AbortReason(), Attempts: e.Attempts})
 	case scheduler.TaskFinished:
 		m.feed(coordinator.TaskFinished{Attempt: e.Attempt})
 	case scheduler.EndOfDataReached:
 		m.feed(coordinator.EndOfDataReached{})
 	case scheduler.Waiting, scheduler.RegionsRestart:
 	}
-}
-
-func countOf(executors []job.ExecutorID) map[job.ExecutorID]int {
-	out := map[job.ExecutorID]int{}
-	for _, id := range executors {
-		out[id]++
-	}
-	return out
 }
 
 func (m *master) coordinated(e scheduler.TasksRunning) []coordinator.Task {

@@ -54,6 +54,15 @@ type Request struct {
 	Prefer map[job.ExecutorID]int
 }
 
+// PerExecutor counts slots that are listed one by one.
+func PerExecutor(executors []job.ExecutorID) map[job.ExecutorID]int {
+	out := map[job.ExecutorID]int{}
+	for _, id := range executors {
+		out[id]++
+	}
+	return out
+}
+
 // waiter is a request that could not be served yet.
 type waiter struct {
 	Request
