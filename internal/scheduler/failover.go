@@ -103,7 +103,7 @@ func (c *Core) jobFailed(now time.Time, e JobFailed) {
 	}
 }
 
-// fail decides what a failure of regions leads to. While they restart already, or the job ends, it belongs to that: nothing restarts twice.
+// fail decides what a failure of regions leads to. While they restart already, or the job fails, it belongs to that: nothing restarts twice.
 func (c *Core) fail(now time.Time, f job.Failure, failed []*region) {
 	f = named(f, "the job failed without a reason")
 	s := &c.restarts.strategy
@@ -136,7 +136,21 @@ func (c *Core) fail(now time.Time, f job.Failure, failed []*region) {
 		c.restarts.count++
 		c.restarts.at = now.Add(delay)
 		c.restart(now, f, fresh)
-	default: // the job is ending, or has ended
+	case job.Failing:
+		c.realCause(f)
+	default: // the job is canceled, or has ended
+	}
+}
+
+// realCause takes a failure that comes while the job fails. The first one stays, unless it was only the peers' report of what this one did to their
+// connections; see mergeFailure. The end of the job says which.
+func (c *Core) realCause(f job.Failure) {
+	switch {
+	case c.failure.Class != job.FailureInfrastructure:
+	case f.Class == job.FailureTask:
+		c.failure = c.restarts.strategy.giveUp(f)
+	case f.Class == job.FailurePermanent:
+		c.failure = f
 	}
 }
 
