@@ -177,6 +177,8 @@ func decodeKeyed(b []byte, k *Keyed) error {
 			return f.offsets(&k.Offsets, job.MaxMaxParallelism+1)
 		case 4:
 			return appendDecoded(f, "state", MaxStates, &k.States, decodeSchema)
+		case 8:
+			return f.checksums(&k.GroupCRC, job.MaxMaxParallelism)
 		}
 		return nil
 	})
@@ -218,6 +220,10 @@ func decodeHandle(b []byte, h *Handle) error {
 			err := f.varint(&v)
 			h.CRC32C = uint32(v)
 			return err
+		case 6:
+			return f.int32((*int)(&h.Compression))
+		case 7:
+			return f.int64(&h.RawLength)
 		}
 		return nil
 	})
@@ -227,7 +233,7 @@ func decodeHandle(b []byte, h *Handle) error {
 type field struct {
 	num    protowire.Number
 	typ    protowire.Type
-	number uint64 // of a varint
+	number uint64 // of a varint or a fixed32
 	data   []byte // of a length-delimited field
 }
 
@@ -245,6 +251,10 @@ func eachField(b []byte, visit func(field) error) error {
 			f.number, n = protowire.ConsumeVarint(b)
 		case protowire.BytesType:
 			f.data, n = protowire.ConsumeBytes(b)
+		case protowire.Fixed32Type:
+			var v uint32
+			v, n = protowire.ConsumeFixed32(b)
+			f.number = uint64(v)
 		default:
 			n = protowire.ConsumeFieldValue(num, typ, b)
 		}
@@ -330,6 +340,28 @@ func (f field) offsets(dst *[]int64, limit int) error {
 			return fmt.Errorf("field %d: %w", f.num, protowire.ParseError(n))
 		}
 		*dst = append(*dst, int64(v))
+		b = b[n:]
+	}
+	return nil
+}
+
+// checksums reads a repeated fixed32 in either of its two encodings.
+func (f field) checksums(dst *[]uint32, limit int) error {
+	b := f.data
+	if f.typ == protowire.Fixed32Type {
+		b = protowire.AppendFixed32(nil, uint32(f.number))
+	} else if _, err := f.bytes(); err != nil {
+		return err
+	}
+	for len(b) > 0 {
+		if len(*dst) == limit {
+			return fmt.Errorf("field %d has more than %d values", f.num, limit)
+		}
+		v, n := protowire.ConsumeFixed32(b)
+		if n < 0 {
+			return fmt.Errorf("field %d: %w", f.num, protowire.ParseError(n))
+		}
+		*dst = append(*dst, v)
 		b = b[n:]
 	}
 	return nil

@@ -89,7 +89,7 @@ func appendKeyed(b []byte, k *Keyed) []byte {
 		schema = appendString(schema, 3, s.KeyType)
 		b = appendMessage(b, 4, appendString(schema, 4, s.ValueType))
 	}
-	return b
+	return appendChecksums(b, 8, k.GroupCRC)
 }
 
 func appendHandle(b []byte, h Handle) []byte {
@@ -97,7 +97,9 @@ func appendHandle(b []byte, h Handle) []byte {
 	b = appendString(b, 2, h.Path)
 	b = appendInt(b, 3, h.Offset)
 	b = appendInt(b, 4, h.Length)
-	return appendInt(b, 5, int64(h.CRC32C))
+	b = appendInt(b, 5, int64(h.CRC32C))
+	b = appendInt(b, 6, int64(h.Compression))
+	return appendInt(b, 7, h.RawLength)
 }
 
 // appendMessage writes an embedded message, or an element of a repeated string, which looks the same: it is written although empty.
@@ -133,6 +135,17 @@ func appendOffsets(b []byte, num protowire.Number, offsets []int64) []byte {
 	var packed []byte
 	for _, o := range offsets {
 		packed = protowire.AppendVarint(packed, uint64(o))
+	}
+	return appendMessage(b, num, packed)
+}
+
+func appendChecksums(b []byte, num protowire.Number, sums []uint32) []byte {
+	if len(sums) == 0 {
+		return b
+	}
+	var packed []byte
+	for _, s := range sums {
+		packed = protowire.AppendFixed32(packed, s)
 	}
 	return appendMessage(b, num, packed)
 }

@@ -70,6 +70,9 @@ func (k *Keyed) cut(want job.KeyGroupRange) Keyed {
 	out := *k
 	out.Range = want
 	out.Offsets = k.Offsets[want.Start-k.Range.Start : want.End-k.Range.Start+1]
+	if len(k.GroupCRC) > 0 {
+		out.GroupCRC = k.GroupCRC[want.Start-k.Range.Start : want.End-k.Range.Start]
+	}
 	return out
 }
 

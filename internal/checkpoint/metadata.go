@@ -20,8 +20,9 @@ const (
 	metadataMagic = "WEIR"
 	headerBytes   = 16
 
-	// MetadataVersion is the format version that this build writes, and the highest that it reads.
-	MetadataVersion = 1
+	// MetadataVersion is the highest format version that this build writes or reads. Version 2 says that state is compressed, which a reader
+	// of version 1 would take for the state itself; what a reader of version 1 understands is written as version 1.
+	MetadataVersion = 2
 )
 
 // What can be wrong with stored bytes.
@@ -46,10 +47,24 @@ func EncodeMetadata(md *Metadata) ([]byte, error) {
 		return nil, fmt.Errorf("%w: %d bytes, at most %d are possible; keep less state inline", ErrMalformed, len(out), MaxMetadataBytes)
 	}
 	body := out[headerBytes:]
-	binary.BigEndian.PutUint32(out[4:], MetadataVersion)
+	binary.BigEndian.PutUint32(out[4:], md.version())
 	binary.BigEndian.PutUint32(out[8:], uint32(len(body)))
 	binary.BigEndian.PutUint32(out[12:], Checksum(body))
 	return out, nil
+}
+
+// version is the lowest format version whose readers understand md.
+func (md *Metadata) version() uint32 {
+	for i := range md.Vertices {
+		for n := range md.Vertices[i].Subtasks {
+			for _, op := range md.Vertices[i].Subtasks[n].Operators {
+				if op.Items != nil && op.Items.Handle.Compression != Uncompressed || op.Keyed != nil && op.Keyed.Handle.Compression != Uncompressed {
+					return 2
+				}
+			}
+		}
+	}
+	return 1
 }
 
 // DecodeMetadata reads the content of a _metadata file. It keeps no reference to data.

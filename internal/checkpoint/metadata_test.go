@@ -36,9 +36,14 @@ func frame(version uint32, body []byte) []byte {
 
 // A golden file is never changed: it stands for the files that a released version has written.
 func TestMetadata_GoldenFileOfVersion1_StaysReadable(t *testing.T) {
-	name := filepath.Join("testdata", "metadata-v1.golden")
+	golden(t, "metadata-v1.golden", sample())
+}
+
+func golden(t *testing.T, file string, want *Metadata) {
+	t.Helper()
+	name := filepath.Join("testdata", file)
 	if _, err := os.Stat(name); *rewrite && errors.Is(err, os.ErrNotExist) {
-		if err := os.WriteFile(name, encode(t, sample()), 0o644); err != nil {
+		if err := os.WriteFile(name, encode(t, want), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -50,11 +55,19 @@ func TestMetadata_GoldenFileOfVersion1_StaysReadable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(sample(), md); diff != "" {
+	if diff := cmp.Diff(want, md); diff != "" {
 		t.Errorf("golden file decodes to something else (-want +got):\n%s", diff)
 	}
-	if !bytes.Equal(encode(t, sample()), data) {
+	if !bytes.Equal(encode(t, want), data) {
 		t.Error("this build writes other bytes for the same metadata")
+	}
+}
+
+// Version 2 is written for what version 1 does not have, and for nothing else.
+func TestMetadata_GoldenFileOfVersion2_StaysReadable(t *testing.T) {
+	golden(t, "metadata-v2.golden", compressedSample())
+	if v := binary.BigEndian.Uint32(encode(t, sample())[4:]); v != 1 {
+		t.Errorf("metadata without compressed state is of version %d", v)
 	}
 }
 
@@ -80,7 +93,7 @@ func TestDecodeMetadata_SaysWhatIsWrong(t *testing.T) {
 		{"empty", nil, ErrTruncated, "0 bytes, the header alone has 16"},
 		{"another file", []byte("PK\x03\x04 and more of it"), ErrNotMetadata, `it starts with "PK\x03\x04"`},
 		{"half a header", good[:9], ErrTruncated, "9 bytes"},
-		{"version of the future", frame(9, nil), ErrVersion, "unknown metadata version 9: this build reads versions up to 1"},
+		{"version of the future", frame(9, nil), ErrVersion, "unknown metadata version 9: this build reads versions up to 2"},
 		{"version 0", frame(0, nil), ErrVersion, "version 0"},
 		{"torn", good[:40], ErrTruncated, "truncated: 40 of "},
 		{"with a tail", append(bytes.Clone(good), 1, 2), ErrMalformed, "2 bytes follow its end"},
@@ -162,6 +175,9 @@ func TestMetadata_Validate_RefusesWhatARestoreCouldNotUse(t *testing.T) {
 		{"long path", func(md *Metadata) { keyedOf(md).Handle.Path = strings.Repeat("x", MaxPathBytes+1) }, "4097 bytes, at most 4096", false},
 		{"both", func(md *Metadata) { keyedOf(md).Handle.Inline = []byte("x") }, "both a path and 1 inline bytes", false},
 		{"neither", func(md *Metadata) { keyedOf(md).Handle.Path = "" }, "handle without a path has 0 inline bytes", false},
+		{"checksum missing", func(md *Metadata) { keyedOf(md).GroupCRC = []uint32{1} }, "key groups [0,4) need 4 checksums, there are 1", false},
+		{"compression of the future", func(md *Metadata) { keyedOf(md).Handle.Compression = 7 }, "state of unknown compression 7", false},
+		{"raw length of nothing", func(md *Metadata) { keyedOf(md).Handle.RawLength = 7 }, "state of compression none has the raw length 7", false},
 		{"overflow", func(md *Metadata) { keyedOf(md).Handle.Offset = 1<<63 - 1 }, "handle of per-origin-0-a1-c7.state has offset", false},
 	}
 	for _, c := range cases {

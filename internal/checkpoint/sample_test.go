@@ -40,3 +40,13 @@ func sample() *Metadata {
 		},
 	}
 }
+
+// compressedSample has what version 2 of the format has more.
+func compressedSample() *Metadata {
+	md := sample()
+	k := md.Vertices[1].Subtasks[0].Operators[0].Keyed
+	k.Handle.Compression, k.Handle.RawLength = Zstd, 1234
+	k.GroupCRC = []uint32{1, 0, 0xffffffff, 4}
+	md.Vertices[0].Subtasks[0].Operators[0].Items.Handle.Compression = Zstd
+	return md
+}

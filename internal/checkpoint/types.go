@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/weirstream/weir/internal/job"
@@ -38,16 +39,43 @@ type Handle struct {
 	Offset int64
 	Length int64  // of the bytes, inline or not
 	CRC32C uint32 // of the bytes, inline or not
+	// Compression is how each key group, or each item, is compressed by itself. Offsets, Length and checksums are of the compressed bytes.
+	Compression Compression
+	RawLength   int64 // of all bytes before they were compressed; 0 if they are not
+}
+
+// Compression is how stored bytes are compressed.
+type Compression int
+
+// The kinds of compression.
+const (
+	Uncompressed Compression = iota
+	// Zstd: one frame for each key group or item, none for an empty one.
+	Zstd
+)
+
+// String is the name of the compression as options have it.
+func (c Compression) String() string {
+	switch c {
+	case Uncompressed:
+		return "none"
+	case Zstd:
+		return "zstd"
+	}
+	return fmt.Sprintf("compression %d", int(c))
 }
 
 // Keyed is the keyed state of one operator in one subtask, cut by key group. A task writes offsets that cover the whole handle; what
-// Assign gives to a task of another parallelism has the handle whole, because its checksum is over all of it, and Range and Offsets
-// narrowed to what that task owns.
+// Assign gives to a task of another parallelism has the handle whole, because its checksum is over all of it, and Range, Offsets and
+// GroupCRC narrowed to what that task owns.
 type Keyed struct {
 	Handle  Handle
 	Range   job.KeyGroupRange
 	Offsets []int64 // start of each key group inside the handle's bytes, then the end: Range.Len()+1 values
 	States  []StateSchema
+	// GroupCRC is the CRC32C of the bytes of each key group, so that a part can be verified without the rest. Empty: only that of the handle
+	// is known, as in inline state and in what older versions wrote.
+	GroupCRC []uint32
 }
 
 // StateSchema describes one declared state, so that tools can list it without the job.

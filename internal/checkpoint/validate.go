@@ -164,6 +164,9 @@ func (k *Keyed) Validate(maxParallelism int) error {
 			return err
 		}
 	}
+	if n := len(k.GroupCRC); n > 0 && n != k.Range.Len() {
+		return fmt.Errorf("key groups %s need %d checksums, there are %d", k.Range, k.Range.Len(), n)
+	}
 	if err := k.Handle.Validate(); err != nil {
 		return err
 	}
@@ -172,6 +175,12 @@ func (k *Keyed) Validate(maxParallelism int) error {
 
 // Validate checks that the handle can be read without leaving the directory of the checkpoint.
 func (h Handle) Validate() error {
+	switch {
+	case h.Compression != Uncompressed && h.Compression != Zstd:
+		return fmt.Errorf("state of unknown %s; read it with the build that wrote it or a later one", h.Compression)
+	case h.RawLength < 0 || h.Compression == Uncompressed && h.RawLength != 0:
+		return fmt.Errorf("state of compression %s has the raw length %d", h.Compression, h.RawLength)
+	}
 	if h.IsInline() {
 		if h.Offset != 0 || h.Length != int64(len(h.Inline)) {
 			return fmt.Errorf("handle without a path has %d inline bytes, but offset %d and length %d", len(h.Inline), h.Offset, h.Length)

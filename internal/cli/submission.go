@@ -44,6 +44,7 @@ func (s *submission) add(cmd *cobra.Command) {
 	f.IntVar(&c.MaxConcurrent, "checkpoint-max-concurrent", c.MaxConcurrent, "checkpoints that may be under way at a time; savepoints do not wait for it")
 	f.IntVar(&c.Retained, "checkpoint-retained", c.Retained, "completed checkpoints to keep")
 	f.IntVar(&c.TolerableFailures, "checkpoint-tolerable-failures", c.TolerableFailures, "failed checkpoints in a row that do not restart the job")
+	f.IntVar(&c.InlineLimit, "inline-limit", c.InlineLimit, "largest piece of state that is kept in the metadata of a checkpoint and not in a file, in `BYTES`; at most 1048576")
 	f.BoolVar(&c.DeleteOnCancel, "checkpoint-delete-on-cancel", c.DeleteOnCancel, "delete the checkpoints of a job that is canceled")
 
 	f.DurationVar(&c.DegradedAfter, "checkpoint-degraded-after", 0, "time without a completed checkpoint after which the job is shown as DEGRADED; 0: 10 intervals, at least 30s; negative: never")
@@ -80,6 +81,7 @@ func (s *submission) read(cmd *cobra.Command, name string) (gateway.Submission, 
 	}{
 		{"parallelism", o.Parallelism == 0}, {"max-parallelism", o.MaxParallelism == 0},
 		{"checkpoint-timeout", c.Timeout == 0}, {"checkpoint-retained", c.Retained == 0}, {"checkpoint-max-concurrent", c.MaxConcurrent == 0},
+		{"inline-limit", c.InlineLimit == 0},
 		{"restart-delay", r.InitialDelay == 0}, {"restart-max-delay", r.MaxDelay == 0}, {"restart-multiplier", r.Multiplier == 0},
 		{"restart-reset-after", r.ResetAfter == 0}, {"restart-attempts", r.Attempts == 0}, {"restart-window", r.Window == 0},
 		{"batch-size", x.BatchSize == 0}, {"credits", x.Credits == 0},

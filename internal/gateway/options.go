@@ -33,6 +33,8 @@ func CheckOptions(o job.Options) error {
 			fmt.Sprintf("1 to %d", job.MaxConcurrentCheckpoints), c.MaxConcurrent,
 		},
 		{c.Retained < 0, "--checkpoint-retained", "at least 1", c.Retained},
+		{c.InlineLimit < 0 || c.InlineLimit > job.MaxInlineLimit, "--inline-limit", fmt.Sprintf("1 to %d bytes", job.MaxInlineLimit), c.InlineLimit},
+		{!knownCompression(c.Compression), "--state-compression", "none or zstd", c.Compression},
 		{c.TolerableFailures < 0, "--checkpoint-tolerable-failures", "0 or more", c.TolerableFailures},
 		{!knownStrategy(r.Strategy), "--restart-strategy", "exponential-delay, fixed-delay, failure-rate or none", r.Strategy},
 		{r.InitialDelay < 0, "--restart-delay", "0 or more", r.InitialDelay},
@@ -53,6 +55,10 @@ func CheckOptions(o job.Options) error {
 		}
 	}
 	return nil
+}
+
+func knownCompression(c job.Compression) bool {
+	return slices.Contains([]job.Compression{"", job.NoCompression, job.ZstdCompression}, c)
 }
 
 func knownStrategy(s job.Strategy) bool {

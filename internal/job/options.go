@@ -20,6 +20,21 @@ const (
 	MaxCheckpointHistory     = 1000
 )
 
+// The size up to which a piece of state travels in the ack and ends in the metadata, in bytes: unless a job chooses, and at most.
+const (
+	DefaultInlineLimit = 32 << 10
+	MaxInlineLimit     = 1 << 20
+)
+
+// Compression is how the state in a checkpoint's files is compressed.
+type Compression string
+
+// The kinds of compression.
+const (
+	NoCompression   Compression = "none"
+	ZstdCompression Compression = "zstd"
+)
+
 // CheckpointOptions are the rules of a job's checkpoints.
 type CheckpointOptions struct {
 	Interval time.Duration // negative: no periodic checkpoints
@@ -34,6 +49,9 @@ type CheckpointOptions struct {
 	TolerableFailures int // failed checkpoints in a row before the job restarts
 	DeleteOnCancel    bool
 	DegradedAfter     time.Duration // without a completed checkpoint the job is DEGRADED; 0: 10 intervals, at least 30 s; negative: never. In a backlog without checkpoints it is not
+
+	InlineLimit int         // size in bytes up to which a piece of state travels in the ack
+	Compression Compression // of state that is larger
 }
 
 // DeletedAfter reports whether the retained checkpoints of a job go with it when it ends in that state. Those of a job that has FAILED are kept
@@ -80,6 +98,8 @@ func (o Options) Normalize() Options {
 	def(&o.Checkpoint.Timeout, 10*time.Minute)
 	def(&o.Checkpoint.MaxConcurrent, 1)
 	def(&o.Checkpoint.Retained, 1)
+	def(&o.Checkpoint.InlineLimit, DefaultInlineLimit)
+	def(&o.Checkpoint.Compression, NoCompression)
 	def(&o.Restart.Strategy, ExponentialDelay)
 	def(&o.Restart.InitialDelay, 100*time.Millisecond)
 	def(&o.Restart.MaxDelay, time.Minute)

@@ -11,13 +11,17 @@ import (
 )
 
 func encodeHandle(h checkpoint.Handle) *pb.Handle {
-	return &pb.Handle{Inline: h.Inline, Path: h.Path, Offset: h.Offset, Length: h.Length, Crc32C: h.CRC32C}
+	return &pb.Handle{
+		Inline: h.Inline, Path: h.Path, Offset: h.Offset, Length: h.Length, Crc32C: h.CRC32C,
+		Compression: pb.Compression(h.Compression), RawLength: h.RawLength,
+	}
 }
 
 // decodeHandle leaves the validation to that of the state that the handle is in.
 func decodeHandle(p *pb.Handle) checkpoint.Handle {
 	return checkpoint.Handle{
 		Inline: p.GetInline(), Path: p.GetPath(), Offset: p.GetOffset(), Length: p.GetLength(), CRC32C: p.GetCrc32C(),
+		Compression: checkpoint.Compression(p.GetCompression()), RawLength: p.GetRawLength(),
 	}
 }
 
@@ -33,7 +37,7 @@ func decodeItems(p *pb.ItemsHandle) (checkpoint.Items, error) {
 func encodeKeyed(k checkpoint.Keyed) *pb.KeyedHandle {
 	return &pb.KeyedHandle{
 		Handle: encodeHandle(k.Handle), FirstKeyGroup: encodeInt(k.Range.Start), Offsets: k.Offsets,
-		States: each(k.States, encodeSchema),
+		States: each(k.States, encodeSchema), GroupCrc32C: k.GroupCRC,
 	}
 }
 
@@ -41,7 +45,7 @@ func decodeKeyed(p *pb.KeyedHandle) (checkpoint.Keyed, error) {
 	first := int(p.GetFirstKeyGroup())
 	k := checkpoint.Keyed{
 		Handle: decodeHandle(p.GetHandle()), Offsets: p.GetOffsets(), States: each(p.GetStates(), decodeSchema),
-		Range: job.KeyGroupRange{Start: first, End: first + max(0, len(p.GetOffsets())-1)},
+		Range: job.KeyGroupRange{Start: first, End: first + max(0, len(p.GetOffsets())-1)}, GroupCRC: p.GetGroupCrc32C(),
 	}
 	return k, k.Validate(job.MaxMaxParallelism)
 }

@@ -91,6 +91,7 @@ func encodeOptions(o job.Options) *pb.JobOptions {
 			TolerableFailures: encodeInt(c.TolerableFailures), DeleteOnCancel: c.DeleteOnCancel,
 			DegradedAfterMs:         encodeDuration(c.DegradedAfter, time.Millisecond),
 			IntervalDuringBacklogMs: encodeDuration(c.IntervalDuringBacklog, time.Millisecond),
+			InlineLimitBytes:        encodeInt(c.InlineLimit), StateCompression: string(c.Compression),
 		},
 		Restart: &pb.RestartOptions{
 			Strategy:       string(r.Strategy),
@@ -115,6 +116,7 @@ func decodeOptions(p *pb.JobOptions) job.Options {
 			TolerableFailures: int(c.GetTolerableFailures()), DeleteOnCancel: c.GetDeleteOnCancel(),
 			DegradedAfter:         decodeDuration(c.GetDegradedAfterMs(), time.Millisecond),
 			IntervalDuringBacklog: decodeDuration(c.GetIntervalDuringBacklogMs(), time.Millisecond),
+			InlineLimit:           int(c.GetInlineLimitBytes()), Compression: job.Compression(c.GetStateCompression()),
 		},
 		Restart: job.RestartOptions{
 			Strategy:     job.Strategy(r.GetStrategy()),

@@ -52,6 +52,9 @@ func fill(r *rand.Rand, v reflect.Value) {
 		p.Range.Start = r.IntN(100)
 		p.Range.End = p.Range.Start + groups
 		p.Handle, p.Offsets = randomHandle(r, groups)
+		for range groups * r.IntN(2) {
+			p.GroupCRC = append(p.GroupCRC, r.Uint32())
+		}
 		p.States = randomValue[[]checkpoint.StateSchema](r)
 	default:
 		fillKind(r, v)
@@ -121,10 +124,14 @@ func randomHandle(r *rand.Rand, parts int) (checkpoint.Handle, []int64) {
 	for i := range data {
 		data[i] = byte(r.Uint32())
 	}
+	h := checkpoint.InlineHandle(data)
 	if r.IntN(2) == 0 {
-		return checkpoint.InlineHandle(data), offsets
+		h = checkpoint.FileHandle(fmt.Sprintf("dir/%x.state", r.Uint32()), r.Int64N(1e9), data)
 	}
-	return checkpoint.FileHandle(fmt.Sprintf("dir/%x.state", r.Uint32()), r.Int64N(1e9), data), offsets
+	if r.IntN(2) == 0 {
+		h.Compression, h.RawLength = checkpoint.Zstd, r.Int64N(1e9)
+	}
+	return h, offsets
 }
 
 func randomGraph(r *rand.Rand) job.Graph {

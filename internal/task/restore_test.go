@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 
 	"github.com/weirstream/weir/internal/checkpoint"
+	"github.com/weirstream/weir/internal/job"
 	"github.com/weirstream/weir/stream"
 )
 
@@ -31,8 +32,8 @@ func restoreOf(r *rig, id checkpoint.ID) *Restore {
 // snapshotted runs a task with state in two operators up to checkpoint 1, which a file and the ack hold.
 func takeOne(t *testing.T) *rig {
 	r := newRig(t, 2)
-	r.ops[0].items.Items = [][]byte{[]byte("one"), big(DefaultInlineLimit, 5)}
-	r.keyed(1, map[int][]byte{2: []byte("group two"), 4: big(DefaultInlineLimit, 7)})
+	r.ops[0].items.Items = [][]byte{[]byte("one"), big(job.DefaultInlineLimit, 5)}
+	r.keyed(1, map[int][]byte{2: []byte("group two"), 4: big(job.DefaultInlineLimit, 7)})
 	r.start()
 	r.both(barrierOf(1))
 	r.j.take()
@@ -60,7 +61,7 @@ func TestRestore_GivesBackWhatWasSnapshotted(t *testing.T) {
 		if len(n.ops[0].restored) != 2 || string(n.ops[0].restored[0]) != "one" || len(n.ops[1].restored) != 0 {
 			t.Errorf("items of a %.20q, of b %q", n.ops[0].restored, n.ops[1].restored)
 		}
-		if string(k.groups[2]) != "group two" || string(k.groups[3]) != "" || len(k.groups[4]) != DefaultInlineLimit {
+		if string(k.groups[2]) != "group two" || string(k.groups[3]) != "" || len(k.groups[4]) != job.DefaultInlineLimit {
 			t.Error("the key groups are not what was snapshotted")
 		}
 		if n.task.Notified() != 1 {
@@ -75,7 +76,7 @@ func TestRestore_DamagedOrMissingStateEndsTheTaskBeforeItOpens(t *testing.T) {
 		"missing":        func(n *rig) { delete(n.files.made, name) },
 		"truncated":      func(n *rig) { n.files.made[name] = n.files.made[name][:100] },
 		"changed":        func(n *rig) { n.files.made[name][10]++ },
-		"keyed, changed": func(n *rig) { n.files.made[name][DefaultInlineLimit+100]++ },
+		"keyed, changed": func(n *rig) { n.files.made[name][job.DefaultInlineLimit+100]++ },
 		"items refused":  func(n *rig) { n.ops[1].hooks["restore[]"] = func() error { return errors.New("no") } },
 		"schema": func(n *rig) {
 			n.cfg.Restore.State.Operators[1].Keyed[0].States[0].ValueType = "string"

@@ -14,9 +14,6 @@ import (
 	"github.com/weirstream/weir/stream"
 )
 
-// DefaultInlineLimit is the size up to which a piece of state travels in the ack and ends in the metadata, in bytes.
-const DefaultInlineLimit = 32 << 10
-
 // maxInFlight bounds the snapshots of a task that are being persisted at a time, given up ones included.
 const maxInFlight = 4
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/weirstream/weir/internal/checkpoint"
+	"github.com/weirstream/weir/internal/job"
 	"github.com/weirstream/weir/stream"
 )
 
@@ -113,7 +114,7 @@ func TestSnapshot_FailureOfTheAsynchronousPartIsDeclined(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRig(t, 2)
-				r.ops[0].items.Items = [][]byte{big(DefaultInlineLimit+1, 1)}
+				r.ops[0].items.Items = [][]byte{big(job.DefaultInlineLimit+1, 1)}
 				k := r.keyed(1, map[int][]byte{2: []byte("x")})
 				prepare(r)
 				r.start()
@@ -153,7 +154,7 @@ func TestSnapshot_VerdictDecidesAboutTheFile(t *testing.T) {
 		t.Run(verdict.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRig(t, 1)
-				r.ops[0].items.Items = [][]byte{big(DefaultInlineLimit+1, 1)}
+				r.ops[0].items.Items = [][]byte{big(job.DefaultInlineLimit+1, 1)}
 				r.master.verdict = verdict
 				r.start()
 				r.both(barrierOf(1))
@@ -174,7 +175,7 @@ func TestSnapshot_FileOfAnAckThatMayHaveBeenAppliedStays(t *testing.T) {
 		t.Run(string(reason), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRig(t, 1)
-				r.ops[0].items.Items = [][]byte{big(DefaultInlineLimit+1, 1)}
+				r.ops[0].items.Items = [][]byte{big(job.DefaultInlineLimit+1, 1)}
 				r.master.err = failure
 				r.start()
 				r.both(barrierOf(1))
@@ -199,7 +200,7 @@ func hang(r *rig) (release func()) {
 func TestSnapshot_AbortEndsAStalledUploadWithoutStoppingRecords(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 1)
-		r.ops[0].items.Items = [][]byte{big(DefaultInlineLimit+1, 1)}
+		r.ops[0].items.Items = [][]byte{big(job.DefaultInlineLimit+1, 1)}
 		release := hang(r)
 		r.start()
 		t.Cleanup(release)
@@ -269,7 +270,7 @@ func TestSnapshot_AckInFlightEndsWithTheTask(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 1)
 		r.master.ack = func(ctx context.Context, _ ckID) error { <-ctx.Done(); return context.Cause(ctx) }
-		r.ops[0].items.Items = [][]byte{big(DefaultInlineLimit+1, 1)}
+		r.ops[0].items.Items = [][]byte{big(job.DefaultInlineLimit+1, 1)}
 		r.start()
 		r.both(barrierOf(1))
 		r.j.take()
@@ -358,7 +359,7 @@ func TestSnapshot_LayoutOfTheFile(t *testing.T) {
 func TestSnapshot_SmallStateMakesNoFile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 2)
-		r.ops[0].items.Items = [][]byte{big(DefaultInlineLimit, 3)}
+		r.ops[0].items.Items = [][]byte{big(job.DefaultInlineLimit, 3)}
 		r.files.hooks["create"] = func() error { return errors.New("a file is made") }
 		r.start()
 		r.both(barrierOf(1))

@@ -33,7 +33,7 @@ type Config struct {
 	Restore   *Restore // nil: a fresh start
 	// Linger is how long records may wait for their batch to fill; negative: not at all.
 	Linger time.Duration
-	// InlineLimit is the size up to which a piece of state travels in the ack; 0: DefaultInlineLimit.
+	// InlineLimit is the size up to which a piece of state travels in the ack; 0: job.DefaultInlineLimit.
 	InlineLimit int
 }
 
@@ -77,7 +77,7 @@ func New(cfg Config, mail Mailbox) *Task {
 		channels = cfg.Input.Channels()
 	}
 	if cfg.InlineLimit == 0 {
-		cfg.InlineLimit = DefaultInlineLimit
+		cfg.InlineLimit = job.DefaultInlineLimit
 	}
 	t := &Task{cfg: cfg, mail: mail.m}
 	var from Start

@@ -33,6 +33,7 @@ func (t *runningTask) assemble(outs *exchange.Outputs, files task.StateFiles) (t
 	cfg := task.Config{
 		Attempt: t.attempt, Log: t.log, Chain: t.chain(built), Outputs: list, KeyGroups: groups,
 		Files: files, JobMaster: t, Linger: opts.Linger,
+		InlineLimit: t.deploy.Options.Checkpoint.InlineLimit,
 	}
 	if t.gate != nil {
 		cfg.Input = t.gate

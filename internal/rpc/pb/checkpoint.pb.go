@@ -21,6 +21,53 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+type Compression int32
+
+const (
+	Compression_COMPRESSION_NONE Compression = 0
+	// One zstd frame for each key group or item; none for an empty one.
+	Compression_COMPRESSION_ZSTD Compression = 1
+)
+
+// Enum value maps for Compression.
+var (
+	Compression_name = map[int32]string{
+		0: "COMPRESSION_NONE",
+		1: "COMPRESSION_ZSTD",
+	}
+	Compression_value = map[string]int32{
+		"COMPRESSION_NONE": 0,
+		"COMPRESSION_ZSTD": 1,
+	}
+)
+
+func (x Compression) Enum() *Compression {
+	p := new(Compression)
+	*p = x
+	return p
+}
+
+func (x Compression) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Compression) Descriptor() protoreflect.EnumDescriptor {
+	return file_weir_v1_checkpoint_proto_enumTypes[0].Descriptor()
+}
+
+func (Compression) Type() protoreflect.EnumType {
+	return &file_weir_v1_checkpoint_proto_enumTypes[0]
+}
+
+func (x Compression) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Compression.Descriptor instead.
+func (Compression) EnumDescriptor() ([]byte, []int) {
+	return file_weir_v1_checkpoint_proto_rawDescGZIP(), []int{0}
+}
+
 type CheckpointKind int32
 
 const (
@@ -54,11 +101,11 @@ func (x CheckpointKind) String() string {
 }
 
 func (CheckpointKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_weir_v1_checkpoint_proto_enumTypes[0].Descriptor()
+	return file_weir_v1_checkpoint_proto_enumTypes[1].Descriptor()
 }
 
 func (CheckpointKind) Type() protoreflect.EnumType {
-	return &file_weir_v1_checkpoint_proto_enumTypes[0]
+	return &file_weir_v1_checkpoint_proto_enumTypes[1]
 }
 
 func (x CheckpointKind) Number() protoreflect.EnumNumber {
@@ -67,7 +114,7 @@ func (x CheckpointKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use CheckpointKind.Descriptor instead.
 func (CheckpointKind) EnumDescriptor() ([]byte, []int) {
-	return file_weir_v1_checkpoint_proto_rawDescGZIP(), []int{0}
+	return file_weir_v1_checkpoint_proto_rawDescGZIP(), []int{1}
 }
 
 // Handle says where a piece of state is: inline, or a range of a file.
@@ -80,7 +127,11 @@ type Handle struct {
 	Offset int64  `protobuf:"varint,3,opt,name=offset,proto3" json:"offset,omitempty"`
 	Length int64  `protobuf:"varint,4,opt,name=length,proto3" json:"length,omitempty"`
 	// CRC32C of the bytes.
-	Crc32C        uint32 `protobuf:"varint,5,opt,name=crc32c,proto3" json:"crc32c,omitempty"`
+	Crc32C uint32 `protobuf:"varint,5,opt,name=crc32c,proto3" json:"crc32c,omitempty"`
+	// How each key group, or each item, is compressed by itself; offsets, length and checksums are of the compressed bytes.
+	Compression Compression `protobuf:"varint,6,opt,name=compression,proto3,enum=weir.v1.Compression" json:"compression,omitempty"`
+	// Of all bytes before they were compressed; 0 if they are not.
+	RawLength     int64 `protobuf:"varint,7,opt,name=raw_length,json=rawLength,proto3" json:"raw_length,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -150,14 +201,30 @@ func (x *Handle) GetCrc32C() uint32 {
 	return 0
 }
 
+func (x *Handle) GetCompression() Compression {
+	if x != nil {
+		return x.Compression
+	}
+	return Compression_COMPRESSION_NONE
+}
+
+func (x *Handle) GetRawLength() int64 {
+	if x != nil {
+		return x.RawLength
+	}
+	return 0
+}
+
 // KeyedHandle is the keyed state of one operator in one subtask, cut by key group.
 type KeyedHandle struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Handle        *Handle                `protobuf:"bytes,1,opt,name=handle,proto3" json:"handle,omitempty"`
 	FirstKeyGroup int32                  `protobuf:"varint,2,opt,name=first_key_group,json=firstKeyGroup,proto3" json:"first_key_group,omitempty"`
 	// Start of each key group inside the handle's bytes, one per group of the range, then the end.
-	Offsets       []int64        `protobuf:"varint,3,rep,packed,name=offsets,proto3" json:"offsets,omitempty"`
-	States        []*StateSchema `protobuf:"bytes,4,rep,name=states,proto3" json:"states,omitempty"`
+	Offsets []int64        `protobuf:"varint,3,rep,packed,name=offsets,proto3" json:"offsets,omitempty"`
+	States  []*StateSchema `protobuf:"bytes,4,rep,name=states,proto3" json:"states,omitempty"`
+	// CRC32C of each key group's bytes, so that a part can be read and verified without the rest; empty: only that of the handle is known.
+	GroupCrc32C   []uint32 `protobuf:"fixed32,8,rep,packed,name=group_crc32c,json=groupCrc32c,proto3" json:"group_crc32c,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -216,6 +283,13 @@ func (x *KeyedHandle) GetOffsets() []int64 {
 func (x *KeyedHandle) GetStates() []*StateSchema {
 	if x != nil {
 		return x.States
+	}
+	return nil
+}
+
+func (x *KeyedHandle) GetGroupCrc32C() []uint32 {
+	if x != nil {
+		return x.GroupCrc32C
 	}
 	return nil
 }
@@ -793,18 +867,22 @@ var File_weir_v1_checkpoint_proto protoreflect.FileDescriptor
 
 const file_weir_v1_checkpoint_proto_rawDesc = "" +
 	"\n" +
-	"\x18weir/v1/checkpoint.proto\x12\aweir.v1\x1a\x13weir/v1/graph.proto\"|\n" +
+	"\x18weir/v1/checkpoint.proto\x12\aweir.v1\x1a\x13weir/v1/graph.proto\"\xd3\x01\n" +
 	"\x06Handle\x12\x16\n" +
 	"\x06inline\x18\x01 \x01(\fR\x06inline\x12\x12\n" +
 	"\x04path\x18\x02 \x01(\tR\x04path\x12\x16\n" +
 	"\x06offset\x18\x03 \x01(\x03R\x06offset\x12\x16\n" +
 	"\x06length\x18\x04 \x01(\x03R\x06length\x12\x16\n" +
-	"\x06crc32c\x18\x05 \x01(\rR\x06crc32c\"\xa6\x01\n" +
+	"\x06crc32c\x18\x05 \x01(\rR\x06crc32c\x126\n" +
+	"\vcompression\x18\x06 \x01(\x0e2\x14.weir.v1.CompressionR\vcompression\x12\x1d\n" +
+	"\n" +
+	"raw_length\x18\a \x01(\x03R\trawLength\"\xc9\x01\n" +
 	"\vKeyedHandle\x12'\n" +
 	"\x06handle\x18\x01 \x01(\v2\x0f.weir.v1.HandleR\x06handle\x12&\n" +
 	"\x0ffirst_key_group\x18\x02 \x01(\x05R\rfirstKeyGroup\x12\x18\n" +
 	"\aoffsets\x18\x03 \x03(\x03R\aoffsets\x12,\n" +
-	"\x06states\x18\x04 \x03(\v2\x14.weir.v1.StateSchemaR\x06states\"o\n" +
+	"\x06states\x18\x04 \x03(\v2\x14.weir.v1.StateSchemaR\x06states\x12!\n" +
+	"\fgroup_crc32c\x18\b \x03(\aR\vgroupCrc32c\"o\n" +
 	"\vStateSchema\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x19\n" +
@@ -853,7 +931,10 @@ const file_weir_v1_checkpoint_proto_rawDesc = "" +
 	" \x03(\v2\x14.weir.v1.MasterStateR\fmasterStates\x1a9\n" +
 	"\vParamsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01*p\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01*9\n" +
+	"\vCompression\x12\x14\n" +
+	"\x10COMPRESSION_NONE\x10\x00\x12\x14\n" +
+	"\x10COMPRESSION_ZSTD\x10\x01*p\n" +
 	"\x0eCheckpointKind\x12\x1f\n" +
 	"\x1bCHECKPOINT_KIND_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aCHECKPOINT_KIND_CHECKPOINT\x10\x01\x12\x1d\n" +
@@ -871,41 +952,43 @@ func file_weir_v1_checkpoint_proto_rawDescGZIP() []byte {
 	return file_weir_v1_checkpoint_proto_rawDescData
 }
 
-var file_weir_v1_checkpoint_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_weir_v1_checkpoint_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
 var file_weir_v1_checkpoint_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_weir_v1_checkpoint_proto_goTypes = []any{
-	(CheckpointKind)(0),          // 0: weir.v1.CheckpointKind
-	(*Handle)(nil),               // 1: weir.v1.Handle
-	(*KeyedHandle)(nil),          // 2: weir.v1.KeyedHandle
-	(*StateSchema)(nil),          // 3: weir.v1.StateSchema
-	(*ItemsHandle)(nil),          // 4: weir.v1.ItemsHandle
-	(*OperatorSubtaskState)(nil), // 5: weir.v1.OperatorSubtaskState
-	(*SubtaskState)(nil),         // 6: weir.v1.SubtaskState
-	(*CheckpointMetrics)(nil),    // 7: weir.v1.CheckpointMetrics
-	(*VertexState)(nil),          // 8: weir.v1.VertexState
-	(*MasterState)(nil),          // 9: weir.v1.MasterState
-	(*CheckpointMetadata)(nil),   // 10: weir.v1.CheckpointMetadata
-	nil,                          // 11: weir.v1.CheckpointMetadata.ParamsEntry
-	(*Operator)(nil),             // 12: weir.v1.Operator
+	(Compression)(0),             // 0: weir.v1.Compression
+	(CheckpointKind)(0),          // 1: weir.v1.CheckpointKind
+	(*Handle)(nil),               // 2: weir.v1.Handle
+	(*KeyedHandle)(nil),          // 3: weir.v1.KeyedHandle
+	(*StateSchema)(nil),          // 4: weir.v1.StateSchema
+	(*ItemsHandle)(nil),          // 5: weir.v1.ItemsHandle
+	(*OperatorSubtaskState)(nil), // 6: weir.v1.OperatorSubtaskState
+	(*SubtaskState)(nil),         // 7: weir.v1.SubtaskState
+	(*CheckpointMetrics)(nil),    // 8: weir.v1.CheckpointMetrics
+	(*VertexState)(nil),          // 9: weir.v1.VertexState
+	(*MasterState)(nil),          // 10: weir.v1.MasterState
+	(*CheckpointMetadata)(nil),   // 11: weir.v1.CheckpointMetadata
+	nil,                          // 12: weir.v1.CheckpointMetadata.ParamsEntry
+	(*Operator)(nil),             // 13: weir.v1.Operator
 }
 var file_weir_v1_checkpoint_proto_depIdxs = []int32{
-	1,  // 0: weir.v1.KeyedHandle.handle:type_name -> weir.v1.Handle
-	3,  // 1: weir.v1.KeyedHandle.states:type_name -> weir.v1.StateSchema
-	1,  // 2: weir.v1.ItemsHandle.handle:type_name -> weir.v1.Handle
-	4,  // 3: weir.v1.OperatorSubtaskState.items:type_name -> weir.v1.ItemsHandle
-	2,  // 4: weir.v1.OperatorSubtaskState.keyed:type_name -> weir.v1.KeyedHandle
-	5,  // 5: weir.v1.SubtaskState.operators:type_name -> weir.v1.OperatorSubtaskState
-	12, // 6: weir.v1.VertexState.operators:type_name -> weir.v1.Operator
-	6,  // 7: weir.v1.VertexState.subtasks:type_name -> weir.v1.SubtaskState
-	0,  // 8: weir.v1.CheckpointMetadata.kind:type_name -> weir.v1.CheckpointKind
-	8,  // 9: weir.v1.CheckpointMetadata.vertices:type_name -> weir.v1.VertexState
-	11, // 10: weir.v1.CheckpointMetadata.params:type_name -> weir.v1.CheckpointMetadata.ParamsEntry
-	9,  // 11: weir.v1.CheckpointMetadata.master_states:type_name -> weir.v1.MasterState
-	12, // [12:12] is the sub-list for method output_type
-	12, // [12:12] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	0,  // 0: weir.v1.Handle.compression:type_name -> weir.v1.Compression
+	2,  // 1: weir.v1.KeyedHandle.handle:type_name -> weir.v1.Handle
+	4,  // 2: weir.v1.KeyedHandle.states:type_name -> weir.v1.StateSchema
+	2,  // 3: weir.v1.ItemsHandle.handle:type_name -> weir.v1.Handle
+	5,  // 4: weir.v1.OperatorSubtaskState.items:type_name -> weir.v1.ItemsHandle
+	3,  // 5: weir.v1.OperatorSubtaskState.keyed:type_name -> weir.v1.KeyedHandle
+	6,  // 6: weir.v1.SubtaskState.operators:type_name -> weir.v1.OperatorSubtaskState
+	13, // 7: weir.v1.VertexState.operators:type_name -> weir.v1.Operator
+	7,  // 8: weir.v1.VertexState.subtasks:type_name -> weir.v1.SubtaskState
+	1,  // 9: weir.v1.CheckpointMetadata.kind:type_name -> weir.v1.CheckpointKind
+	9,  // 10: weir.v1.CheckpointMetadata.vertices:type_name -> weir.v1.VertexState
+	12, // 11: weir.v1.CheckpointMetadata.params:type_name -> weir.v1.CheckpointMetadata.ParamsEntry
+	10, // 12: weir.v1.CheckpointMetadata.master_states:type_name -> weir.v1.MasterState
+	13, // [13:13] is the sub-list for method output_type
+	13, // [13:13] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_weir_v1_checkpoint_proto_init() }
@@ -919,7 +1002,7 @@ func file_weir_v1_checkpoint_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_weir_v1_checkpoint_proto_rawDesc), len(file_weir_v1_checkpoint_proto_rawDesc)),
-			NumEnums:      1,
+			NumEnums:      2,
 			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   0,

@@ -575,8 +575,12 @@ type CheckpointOptions struct {
 	DegradedAfterMs int64 `protobuf:"varint,8,opt,name=degraded_after_ms,json=degradedAfterMs,proto3" json:"degraded_after_ms,omitempty"`
 	// In the place of interval_ms while a source works off a backlog, and no shorter. Zero: interval_ms. Negative: no periodic checkpoints meanwhile.
 	IntervalDuringBacklogMs int64 `protobuf:"varint,9,opt,name=interval_during_backlog_ms,json=intervalDuringBacklogMs,proto3" json:"interval_during_backlog_ms,omitempty"`
-	unknownFields           protoimpl.UnknownFields
-	sizeCache               protoimpl.SizeCache
+	// Size in bytes up to which a piece of state travels in the ack and ends in the metadata. Zero: 32768; at most 1048576.
+	InlineLimitBytes int32 `protobuf:"varint,10,opt,name=inline_limit_bytes,json=inlineLimitBytes,proto3" json:"inline_limit_bytes,omitempty"`
+	// How state in files is compressed: "none" (default) or "zstd".
+	StateCompression string `protobuf:"bytes,11,opt,name=state_compression,json=stateCompression,proto3" json:"state_compression,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *CheckpointOptions) Reset() {
@@ -670,6 +674,20 @@ func (x *CheckpointOptions) GetIntervalDuringBacklogMs() int64 {
 		return x.IntervalDuringBacklogMs
 	}
 	return 0
+}
+
+func (x *CheckpointOptions) GetInlineLimitBytes() int32 {
+	if x != nil {
+		return x.InlineLimitBytes
+	}
+	return 0
+}
+
+func (x *CheckpointOptions) GetStateCompression() string {
+	if x != nil {
+		return x.StateCompression
+	}
+	return ""
 }
 
 type RestartOptions struct {
@@ -867,7 +885,7 @@ const file_weir_v1_common_proto_rawDesc = "" +
 	"checkpoint\x18\x03 \x01(\v2\x1a.weir.v1.CheckpointOptionsR\n" +
 	"checkpoint\x121\n" +
 	"\arestart\x18\x04 \x01(\v2\x17.weir.v1.RestartOptionsR\arestart\x124\n" +
-	"\bexchange\x18\x05 \x01(\v2\x18.weir.v1.ExchangeOptionsR\bexchange\"\xfa\x02\n" +
+	"\bexchange\x18\x05 \x01(\v2\x18.weir.v1.ExchangeOptionsR\bexchange\"\xd5\x03\n" +
 	"\x11CheckpointOptions\x12\x1f\n" +
 	"\vinterval_ms\x18\x01 \x01(\x03R\n" +
 	"intervalMs\x12 \n" +
@@ -880,7 +898,10 @@ const file_weir_v1_common_proto_rawDesc = "" +
 	"\x10delete_on_cancel\x18\x06 \x01(\bR\x0edeleteOnCancel\x12%\n" +
 	"\x0emax_concurrent\x18\a \x01(\x05R\rmaxConcurrent\x12*\n" +
 	"\x11degraded_after_ms\x18\b \x01(\x03R\x0fdegradedAfterMs\x12;\n" +
-	"\x1ainterval_during_backlog_ms\x18\t \x01(\x03R\x17intervalDuringBacklogMs\"\x8f\x02\n" +
+	"\x1ainterval_during_backlog_ms\x18\t \x01(\x03R\x17intervalDuringBacklogMs\x12,\n" +
+	"\x12inline_limit_bytes\x18\n" +
+	" \x01(\x05R\x10inlineLimitBytes\x12+\n" +
+	"\x11state_compression\x18\v \x01(\tR\x10stateCompression\"\x8f\x02\n" +
 	"\x0eRestartOptions\x12\x1a\n" +
 	"\bstrategy\x18\x01 \x01(\tR\bstrategy\x12(\n" +
 	"\x10initial_delay_ms\x18\x02 \x01(\x03R\x0einitialDelayMs\x12 \n" +
