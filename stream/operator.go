@@ -70,6 +70,9 @@ type KeyedSnapshot interface {
 // StateSchema describes one declared state.
 type StateSchema struct {
 	Name, Kind, KeyType, ValueType string
+	NamespaceType                  string // of a state with an entry for each key and namespace; empty: it has none
+	MapKeyType                     string // of a map state
+	TTL                            int64  // milliseconds that an entry lives after its last access; 0: for ever
 }
 
 // CheckpointListener is an operator that acts when a checkpoint is durable, e.g. a sink that commits.

@@ -197,6 +197,12 @@ func decodeSchema(b []byte, s *StateSchema) error {
 			return f.text(&s.KeyType)
 		case 4:
 			return f.text(&s.ValueType)
+		case 5:
+			return f.text(&s.NamespaceType)
+		case 6:
+			return f.text(&s.MapKeyType)
+		case 7:
+			return f.int64(&s.TTL)
 		}
 		return nil
 	})

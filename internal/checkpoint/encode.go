@@ -87,7 +87,10 @@ func appendKeyed(b []byte, k *Keyed) []byte {
 		schema := appendString(nil, 1, s.Name)
 		schema = appendString(schema, 2, s.Kind)
 		schema = appendString(schema, 3, s.KeyType)
-		b = appendMessage(b, 4, appendString(schema, 4, s.ValueType))
+		schema = appendString(schema, 4, s.ValueType)
+		schema = appendString(schema, 5, s.NamespaceType)
+		schema = appendString(schema, 6, s.MapKeyType)
+		b = appendMessage(b, 4, appendInt(schema, 7, s.TTL))
 	}
 	return appendChecksums(b, 8, k.GroupCRC)
 }

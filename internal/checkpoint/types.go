@@ -81,9 +81,13 @@ type Keyed struct {
 // StateSchema describes one declared state, so that tools can list it without the job.
 type StateSchema struct {
 	Name      string
-	Kind      string // "value"
+	Kind      string // as in package stream: "value", "list", ...
 	KeyType   string // descriptor of the key's codec
 	ValueType string // descriptor of the value's codec
+
+	NamespaceType string // of a state with an entry for each key and namespace; empty: it has none
+	MapKeyType    string // of a map state
+	TTL           int64  // milliseconds that an entry lives after its last access; 0: for ever. With it, the time of that access follows each value
 }
 
 // Items is operator list state: items that a restore may give to any subtask. As with Keyed, Offsets may select a part of the handle.

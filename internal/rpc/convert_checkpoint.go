@@ -51,11 +51,17 @@ func decodeKeyed(p *pb.KeyedHandle) (checkpoint.Keyed, error) {
 }
 
 func encodeSchema(s checkpoint.StateSchema) *pb.StateSchema {
-	return &pb.StateSchema{Name: s.Name, Kind: s.Kind, KeyType: s.KeyType, ValueType: s.ValueType}
+	return &pb.StateSchema{
+		Name: s.Name, Kind: s.Kind, KeyType: s.KeyType, ValueType: s.ValueType,
+		NamespaceType: s.NamespaceType, MapKeyType: s.MapKeyType, TtlMs: s.TTL,
+	}
 }
 
 func decodeSchema(p *pb.StateSchema) checkpoint.StateSchema {
-	return checkpoint.StateSchema{Name: p.GetName(), Kind: p.GetKind(), KeyType: p.GetKeyType(), ValueType: p.GetValueType()}
+	return checkpoint.StateSchema{
+		Name: p.GetName(), Kind: p.GetKind(), KeyType: p.GetKeyType(), ValueType: p.GetValueType(),
+		NamespaceType: p.GetNamespaceType(), MapKeyType: p.GetMapKeyType(), TTL: p.GetTtlMs(),
+	}
 }
 
 func encodeSubtaskState(s checkpoint.SubtaskState) *pb.SubtaskState {

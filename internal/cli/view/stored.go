@@ -56,6 +56,10 @@ type StoredState struct {
 	Kind      string `json:"kind"`
 	KeyType   string `json:"key_type"`
 	ValueType string `json:"value_type"`
+
+	NamespaceType string `json:"namespace_type,omitempty"`
+	MapKeyType    string `json:"map_key_type,omitempty"`
+	TTL           int64  `json:"ttl_ms,omitempty"`
 }
 
 // StoredSubtask is the part of one subtask.

@@ -297,10 +297,16 @@ func (x *KeyedHandle) GetGroupCrc32C() []uint32 {
 type StateSchema struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// "value", later "list", "map", ...
-	Kind          string `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
-	KeyType       string `protobuf:"bytes,3,opt,name=key_type,json=keyType,proto3" json:"key_type,omitempty"`
-	ValueType     string `protobuf:"bytes,4,opt,name=value_type,json=valueType,proto3" json:"value_type,omitempty"`
+	// "value", "reducing", "aggregating", "list", "map", "event-timers", "processing-timers"
+	Kind      string `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
+	KeyType   string `protobuf:"bytes,3,opt,name=key_type,json=keyType,proto3" json:"key_type,omitempty"`
+	ValueType string `protobuf:"bytes,4,opt,name=value_type,json=valueType,proto3" json:"value_type,omitempty"`
+	// Of a state with an entry for each key and namespace; empty: it has none.
+	NamespaceType string `protobuf:"bytes,5,opt,name=namespace_type,json=namespaceType,proto3" json:"namespace_type,omitempty"`
+	// Of a map state: the type of the keys in the map of each key.
+	MapKeyType string `protobuf:"bytes,6,opt,name=map_key_type,json=mapKeyType,proto3" json:"map_key_type,omitempty"`
+	// How long an entry lives after its last access; 0: for ever. Of a state with it, the time of that access follows each value.
+	TtlMs         int64 `protobuf:"varint,7,opt,name=ttl_ms,json=ttlMs,proto3" json:"ttl_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -361,6 +367,27 @@ func (x *StateSchema) GetValueType() string {
 		return x.ValueType
 	}
 	return ""
+}
+
+func (x *StateSchema) GetNamespaceType() string {
+	if x != nil {
+		return x.NamespaceType
+	}
+	return ""
+}
+
+func (x *StateSchema) GetMapKeyType() string {
+	if x != nil {
+		return x.MapKeyType
+	}
+	return ""
+}
+
+func (x *StateSchema) GetTtlMs() int64 {
+	if x != nil {
+		return x.TtlMs
+	}
+	return 0
 }
 
 // ItemsHandle is operator list state: items that can be given to any subtask.
@@ -882,13 +909,17 @@ const file_weir_v1_checkpoint_proto_rawDesc = "" +
 	"\x0ffirst_key_group\x18\x02 \x01(\x05R\rfirstKeyGroup\x12\x18\n" +
 	"\aoffsets\x18\x03 \x03(\x03R\aoffsets\x12,\n" +
 	"\x06states\x18\x04 \x03(\v2\x14.weir.v1.StateSchemaR\x06states\x12!\n" +
-	"\fgroup_crc32c\x18\b \x03(\aR\vgroupCrc32c\"o\n" +
+	"\fgroup_crc32c\x18\b \x03(\aR\vgroupCrc32c\"\xcf\x01\n" +
 	"\vStateSchema\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x19\n" +
 	"\bkey_type\x18\x03 \x01(\tR\akeyType\x12\x1d\n" +
 	"\n" +
-	"value_type\x18\x04 \x01(\tR\tvalueType\"P\n" +
+	"value_type\x18\x04 \x01(\tR\tvalueType\x12%\n" +
+	"\x0enamespace_type\x18\x05 \x01(\tR\rnamespaceType\x12 \n" +
+	"\fmap_key_type\x18\x06 \x01(\tR\n" +
+	"mapKeyType\x12\x15\n" +
+	"\x06ttl_ms\x18\a \x01(\x03R\x05ttlMs\"P\n" +
 	"\vItemsHandle\x12'\n" +
 	"\x06handle\x18\x01 \x01(\v2\x0f.weir.v1.HandleR\x06handle\x12\x18\n" +
 	"\aoffsets\x18\x02 \x03(\x03R\aoffsets\"\x8f\x01\n" +
