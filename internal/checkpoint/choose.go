@@ -129,6 +129,11 @@ func (md *Metadata) FileEnds() map[string]int64 {
 			for _, op := range md.Vertices[i].Subtasks[n].Operators {
 				if op.Keyed != nil {
 					add(op.Keyed.Handle)
+					for _, f := range op.Keyed.Files {
+						if _, shared := f.Shared(); !shared {
+							out[f.Path] = max(out[f.Path], f.Size)
+						}
+					}
 				}
 				if op.Items != nil {
 					add(op.Items.Handle)

@@ -167,6 +167,7 @@ func decodeItems(b []byte, it *Items) error {
 }
 
 func decodeKeyed(b []byte, k *Keyed) error {
+	groups := 0
 	err := eachField(b, func(f field) error {
 		switch f.num {
 		case 1:
@@ -177,13 +178,43 @@ func decodeKeyed(b []byte, k *Keyed) error {
 			return f.offsets(&k.Offsets, job.MaxMaxParallelism+1)
 		case 4:
 			return appendDecoded(f, "state", MaxStates, &k.States, decodeSchema)
+		case 5:
+			return f.text(&k.Backend)
+		case 6:
+			return appendDecoded(f, "shared file", MaxSharedFiles, &k.Files, decodeSharedFile)
+		case 9:
+			return f.int32(&groups)
+		case 10:
+			return f.bool(&k.Clipped)
 		case 8:
 			return f.checksums(&k.GroupCRC, job.MaxMaxParallelism)
 		}
 		return nil
 	})
 	k.Range.End = k.Range.Start + max(0, len(k.Offsets)-1)
+	if k.IsNative() {
+		k.Range.End = k.Range.Start + groups
+	}
 	return err
+}
+
+func decodeSharedFile(b []byte, s *SharedFile) error {
+	return eachField(b, func(f field) error {
+		switch f.num {
+		case 1:
+			return f.text(&s.Name)
+		case 2:
+			return f.text(&s.Path)
+		case 3:
+			return f.int64(&s.Size)
+		case 4:
+			var v uint64
+			err := f.varint(&v)
+			s.CRC32C = uint32(v)
+			return err
+		}
+		return nil
+	})
 }
 
 func decodeSchema(b []byte, s *StateSchema) error {

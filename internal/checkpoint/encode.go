@@ -92,7 +92,22 @@ func appendKeyed(b []byte, k *Keyed) []byte {
 		schema = appendString(schema, 6, s.MapKeyType)
 		b = appendMessage(b, 4, appendInt(schema, 7, s.TTL))
 	}
-	return appendChecksums(b, 8, k.GroupCRC)
+	b = appendString(b, 5, k.Backend)
+	for _, f := range k.Files {
+		b = appendMessage(b, 6, appendSharedFile(nil, f))
+	}
+	b = appendChecksums(b, 8, k.GroupCRC)
+	if k.IsNative() {
+		b = appendInt(b, 9, int64(k.Range.Len()))
+	}
+	return appendBool(b, 10, k.Clipped)
+}
+
+func appendSharedFile(b []byte, f SharedFile) []byte {
+	b = appendString(b, 1, f.Name)
+	b = appendString(b, 2, f.Path)
+	b = appendInt(b, 3, f.Size)
+	return appendInt(b, 4, int64(f.CRC32C))
 }
 
 func appendHandle(b []byte, h Handle) []byte {

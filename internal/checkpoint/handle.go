@@ -63,12 +63,21 @@ func (k *Keyed) Group(data []byte, group int) []byte {
 }
 
 // Size is the number of bytes of state in the range.
-func (k *Keyed) Size() int64 { return span(k.Offsets) }
+func (k *Keyed) Size() int64 {
+	if k.IsNative() {
+		return k.fileBytes()
+	}
+	return span(k.Offsets)
+}
 
 // cut narrows k to the key groups in want, which lies within k's range.
 func (k *Keyed) cut(want job.KeyGroupRange) Keyed {
 	out := *k
 	out.Range = want
+	if k.IsNative() {
+		out.Clipped = k.Clipped || want != k.Range
+		return out
+	}
 	out.Offsets = k.Offsets[want.Start-k.Range.Start : want.End-k.Range.Start+1]
 	if len(k.GroupCRC) > 0 {
 		out.GroupCRC = k.GroupCRC[want.Start-k.Range.Start : want.End-k.Range.Start]
@@ -107,7 +116,7 @@ func (s *SubtaskState) stateBytes() (n int64) {
 			n += op.Items.Handle.Size()
 		}
 		if op.Keyed != nil {
-			n += op.Keyed.Handle.Size()
+			n += op.Keyed.Handle.Size() + op.Keyed.fileBytes()
 		}
 	}
 	return n

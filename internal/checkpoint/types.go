@@ -76,7 +76,17 @@ type Keyed struct {
 	// GroupCRC is the CRC32C of the bytes of each key group, so that a part can be verified without the rest. Empty: only that of the handle
 	// is known, as in inline state and in what older versions wrote.
 	GroupCRC []uint32
+
+	// Backend is the state backend whose own Files hold the state; empty: the handle holds it in the canonical form, which every backend reads. A
+	// native one has no handle and no offsets.
+	Backend string
+	Files   []SharedFile
+	// Clipped: the files hold more key groups than Range, because Assign gave the others to other tasks. Nothing of those may be taken over.
+	Clipped bool
 }
+
+// IsNative reports whether the state is in files of its backend.
+func (k *Keyed) IsNative() bool { return k.Backend != "" }
 
 // StateSchema describes one declared state, so that tools can list it without the job.
 type StateSchema struct {

@@ -22,6 +22,8 @@ const (
 	MaxMasterStates      = 1_000     // of a job
 	MaxMasterStateBytes  = 64 << 10  // of one hook
 	MaxSubtasksPerVertex = job.MaxMaxParallelism
+	MaxSharedFiles       = 100_000 // of one operator in one subtask
+	MaxFileNameBytes     = 255     // of a shared file, by either of its names
 )
 
 // Validate checks that a restore can rely on md: everything that is referred to is there, ranges fit and paths stay in the directory.
@@ -153,7 +155,13 @@ func (k *Keyed) Validate(maxParallelism int) error {
 	if k.Range.Start < 0 || k.Range.End < k.Range.Start || k.Range.End > maxParallelism {
 		return fmt.Errorf("key groups %s are not in [0,%d)", k.Range, maxParallelism)
 	}
-	if len(k.Offsets) != k.Range.Len()+1 {
+	if k.IsNative() {
+		if err := k.validateFiles(); err != nil {
+			return err
+		}
+	} else if len(k.Files) > 0 || k.Clipped {
+		return fmt.Errorf("state without a backend has %d files", len(k.Files))
+	} else if len(k.Offsets) != k.Range.Len()+1 {
 		return fmt.Errorf("key groups %s need %d offsets, there are %d", k.Range, k.Range.Len()+1, len(k.Offsets))
 	}
 	if len(k.States) > MaxStates {

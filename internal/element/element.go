@@ -42,6 +42,11 @@ type Checkpoint struct {
 	Final     bool   // the last one of a job all of whose tasks have reached their end of input
 	// Stop: the tasks finish when the checkpoint has completed; StopSuspend or StopDrain.
 	Stop job.StopMode
+	// Base is the completed checkpoint whose shared files the tasks may refer to; 0: none, every file is written. The job keeps those files while this
+	// checkpoint is pending.
+	Base int64
+	// Format is that of a savepoint.
+	Format job.SavepointFormat
 }
 
 // Element is one thing in a channel.

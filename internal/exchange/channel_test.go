@@ -15,7 +15,7 @@ import (
 )
 
 func barrier(id int64) element.Element {
-	return element.Element{Kind: element.Barrier, Checkpoint: element.Checkpoint{ID: id, Timestamp: 1700000000123, Dir: "j/chk-1"}}
+	return element.Element{Kind: element.Barrier, Checkpoint: element.Checkpoint{ID: id, Timestamp: 1700000000123, Dir: "j/chk-1", Base: 3, Format: job.FormatNative}}
 }
 
 var end = element.Element{Kind: element.EndOfData}

@@ -73,7 +73,8 @@ func appendElement(dst []byte, channel int, e element.Element, c Codec) ([]byte,
 		if e.Checkpoint.Final {
 			final = 1
 		}
-		return append(dst, final, byte(e.Checkpoint.Stop)), nil
+		dst = append(dst, final, byte(e.Checkpoint.Stop))
+		return append(binary.AppendVarint(dst, e.Checkpoint.Base), byte(e.Checkpoint.Format)), nil
 	case element.Cancel:
 		return binary.AppendVarint(dst, e.Checkpoint.ID), nil
 	case element.EndOfData, element.Closed:
@@ -92,7 +93,9 @@ func parseElement(kind byte, payload []byte, c Codec) (element.Element, error) {
 		e.Batch = b
 		return e, err
 	case element.Barrier:
-		e.Checkpoint = element.Checkpoint{ID: r.varint(), Timestamp: r.varint(), Dir: r.string(), Final: r.bool(), Stop: r.stop()}
+		e.Checkpoint = element.Checkpoint{
+			ID: r.varint(), Timestamp: r.varint(), Dir: r.string(), Final: r.bool(), Stop: r.stop(), Base: r.varint(), Format: r.format(),
+		}
 	case element.Cancel:
 		e.Checkpoint.ID = r.varint()
 	case element.EndOfData, element.Closed:
@@ -193,6 +196,16 @@ func (r *reader) stop() job.StopMode {
 	mode := job.StopMode(r.src[0])
 	r.advance(1)
 	return mode
+}
+
+func (r *reader) format() job.SavepointFormat {
+	if len(r.src) == 0 || job.SavepointFormat(r.src[0]) > job.FormatNative {
+		r.advance(0)
+		return job.FormatNone
+	}
+	format := job.SavepointFormat(r.src[0])
+	r.advance(1)
+	return format
 }
 
 func (r *reader) string() string {

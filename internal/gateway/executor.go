@@ -67,7 +67,9 @@ type TriggerCheckpoint struct {
 	Timestamp time.Time
 	Attempts  []job.AttemptID
 	Final     bool
-	Stop      job.StopMode // the tasks finish when it has completed; StopSuspend or StopDrain
+	Stop      job.StopMode        // the tasks finish when it has completed; StopSuspend or StopDrain
+	Base      checkpoint.ID       // whose shared files the tasks may refer to; 0: none
+	Format    job.SavepointFormat // of a savepoint
 }
 
 // NotifyCheckpointComplete tells attempts that a checkpoint is durable.

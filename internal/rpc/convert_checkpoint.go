@@ -35,17 +35,34 @@ func decodeItems(p *pb.ItemsHandle) (checkpoint.Items, error) {
 }
 
 func encodeKeyed(k checkpoint.Keyed) *pb.KeyedHandle {
-	return &pb.KeyedHandle{
+	p := &pb.KeyedHandle{
 		Handle: encodeHandle(k.Handle), FirstKeyGroup: encodeInt(k.Range.Start), Offsets: k.Offsets,
-		States: each(k.States, encodeSchema), GroupCrc32C: k.GroupCRC,
+		States: each(k.States, encodeSchema), Backend: k.Backend, Files: each(k.Files, encodeSharedFile), Clipped: k.Clipped,
+		GroupCrc32C: k.GroupCRC,
 	}
+	if k.IsNative() {
+		p.KeyGroups = encodeInt(k.Range.Len())
+	}
+	return p
+}
+
+func encodeSharedFile(f checkpoint.SharedFile) *pb.SharedFile {
+	return &pb.SharedFile{Name: f.Name, Path: f.Path, Size: f.Size, Crc32C: f.CRC32C}
+}
+
+func decodeSharedFile(p *pb.SharedFile) checkpoint.SharedFile {
+	return checkpoint.SharedFile{Name: p.GetName(), Path: p.GetPath(), Size: p.GetSize(), CRC32C: p.GetCrc32C()}
 }
 
 func decodeKeyed(p *pb.KeyedHandle) (checkpoint.Keyed, error) {
 	first := int(p.GetFirstKeyGroup())
 	k := checkpoint.Keyed{
 		Handle: decodeHandle(p.GetHandle()), Offsets: p.GetOffsets(), States: each(p.GetStates(), decodeSchema),
-		Range: job.KeyGroupRange{Start: first, End: first + max(0, len(p.GetOffsets())-1)}, GroupCRC: p.GetGroupCrc32C(),
+		Range:   job.KeyGroupRange{Start: first, End: first + max(0, len(p.GetOffsets())-1)},
+		Backend: p.GetBackend(), Files: each(p.GetFiles(), decodeSharedFile), Clipped: p.GetClipped(), GroupCRC: p.GetGroupCrc32C(),
+	}
+	if k.IsNative() {
+		k.Range.End = first + int(p.GetKeyGroups())
 	}
 	return k, k.Validate(job.MaxMaxParallelism)
 }

@@ -129,12 +129,17 @@ func encodeTrigger(r gateway.TriggerCheckpoint) *pb.TriggerCheckpointRequest {
 	return &pb.TriggerCheckpointRequest{
 		LeaderEpoch: uint64(r.Epoch), CheckpointId: int64(r.ID), Directory: r.Dir, TimestampMs: encodeTime(r.Timestamp),
 		Attempts: encodeAttempts(r.Attempts), Final: r.Final, Stop: encodeEnum[pb.StopMode](r.Stop),
+		BaseCheckpointId: int64(r.Base), Format: encodeEnum[pb.SavepointFormat](r.Format),
 	}
 }
 
 func decodeTrigger(p *pb.TriggerCheckpointRequest) (gateway.TriggerCheckpoint, error) {
 	r := gateway.TriggerCheckpoint{
 		Epoch: job.LeaderEpoch(p.GetLeaderEpoch()), Dir: p.GetDirectory(), Timestamp: decodeTime(p.GetTimestampMs()), Final: p.GetFinal(),
+		Base: checkpoint.ID(p.GetBaseCheckpointId()),
+	}
+	if r.Base < 0 {
+		return r, fmt.Errorf("base checkpoint %d, the first is 1", r.Base)
 	}
 	var err error
 	if r.ID, err = decodeCheckpointID(p.GetCheckpointId()); err != nil {
@@ -142,6 +147,11 @@ func decodeTrigger(p *pb.TriggerCheckpointRequest) (gateway.TriggerCheckpoint, e
 	}
 	if p.GetStop() != pb.StopMode_STOP_MODE_UNSPECIFIED {
 		if r.Stop, err = decodeEnum[job.StopMode]("stop mode", p.GetStop(), pb.StopMode_name); err != nil {
+			return r, err
+		}
+	}
+	if p.GetFormat() != pb.SavepointFormat_SAVEPOINT_FORMAT_UNSPECIFIED {
+		if r.Format, err = decodeEnum[job.SavepointFormat]("savepoint format", p.GetFormat(), pb.SavepointFormat_name); err != nil {
 			return r, err
 		}
 	}

@@ -25,6 +25,7 @@ var enumSizes = map[reflect.Type]int{
 	reflect.TypeFor[job.FailureClass]():        3,
 	reflect.TypeFor[job.Partitioning]():        4,
 	reflect.TypeFor[job.StopMode]():            3,
+	reflect.TypeFor[job.SavepointFormat]():     2,
 	reflect.TypeFor[checkpoint.Kind]():         2,
 	reflect.TypeFor[checkpoint.Verdict]():      5,
 	reflect.TypeFor[gateway.CheckpointState](): 4,
@@ -56,6 +57,16 @@ func fill(r *rand.Rand, v reflect.Value) {
 			p.GroupCRC = append(p.GroupCRC, r.Uint32())
 		}
 		p.States = randomValue[[]checkpoint.StateSchema](r)
+		if r.IntN(3) == 0 {
+			p.Handle, p.Offsets, p.Backend, p.Clipped = checkpoint.Handle{}, nil, "pebble", r.IntN(2) == 0
+			for i := range r.IntN(4) {
+				f := checkpoint.SharedFile{Name: fmt.Sprint(i), Path: fmt.Sprintf("%d.sst", r.IntN(1e6)), Size: r.Int64N(1e6), CRC32C: r.Uint32()}
+				if r.IntN(2) == 0 {
+					f.Path = checkpoint.SharedPath(f.Path)
+				}
+				p.Files = append(p.Files, f)
+			}
+		}
 	default:
 		fillKind(r, v)
 	}

@@ -19,7 +19,7 @@ func (e *Executor) TriggerCheckpoint(ctx context.Context, r gateway.TriggerCheck
 	if _, err := e.current(ctx, r.Epoch); err != nil {
 		return nil, err
 	}
-	cp := element.Checkpoint{ID: int64(r.ID), Timestamp: r.Timestamp.UnixMilli(), Dir: r.Dir, Final: r.Final, Stop: r.Stop}
+	cp := element.Checkpoint{ID: int64(r.ID), Timestamp: r.Timestamp.UnixMilli(), Dir: r.Dir, Final: r.Final, Stop: r.Stop, Base: int64(r.Base), Format: r.Format}
 	unknown := e.each(r.Attempts, func(t *runningTask) {
 		if s := t.stateNow(); s != job.TaskRunning && s != job.TaskFinished {
 			t.Decline(t.ctx, r.ID, checkpoint.TaskNotReady, "the task is "+s.String())

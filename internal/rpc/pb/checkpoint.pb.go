@@ -223,8 +223,16 @@ type KeyedHandle struct {
 	// Start of each key group inside the handle's bytes, one per group of the range, then the end.
 	Offsets []int64        `protobuf:"varint,3,rep,packed,name=offsets,proto3" json:"offsets,omitempty"`
 	States  []*StateSchema `protobuf:"bytes,4,rep,name=states,proto3" json:"states,omitempty"`
+	// The backend whose own files hold the state; empty: the handle holds it, in the form that every backend reads. Then handle and offsets are empty.
+	Backend string `protobuf:"bytes,5,opt,name=backend,proto3" json:"backend,omitempty"`
+	// Of the backend.
+	Files []*SharedFile `protobuf:"bytes,6,rep,name=files,proto3" json:"files,omitempty"`
 	// CRC32C of each key group's bytes, so that a part can be read and verified without the rest; empty: only that of the handle is known.
-	GroupCrc32C   []uint32 `protobuf:"fixed32,8,rep,packed,name=group_crc32c,json=groupCrc32c,proto3" json:"group_crc32c,omitempty"`
+	GroupCrc32C []uint32 `protobuf:"fixed32,8,rep,packed,name=group_crc32c,json=groupCrc32c,proto3" json:"group_crc32c,omitempty"`
+	// How many key groups are in the files.
+	KeyGroups int32 `protobuf:"varint,9,opt,name=key_groups,json=keyGroups,proto3" json:"key_groups,omitempty"`
+	// The files hold more key groups than these, of which nothing may be taken over.
+	Clipped       bool `protobuf:"varint,10,opt,name=clipped,proto3" json:"clipped,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -287,11 +295,111 @@ func (x *KeyedHandle) GetStates() []*StateSchema {
 	return nil
 }
 
+func (x *KeyedHandle) GetBackend() string {
+	if x != nil {
+		return x.Backend
+	}
+	return ""
+}
+
+func (x *KeyedHandle) GetFiles() []*SharedFile {
+	if x != nil {
+		return x.Files
+	}
+	return nil
+}
+
 func (x *KeyedHandle) GetGroupCrc32C() []uint32 {
 	if x != nil {
 		return x.GroupCrc32C
 	}
 	return nil
+}
+
+func (x *KeyedHandle) GetKeyGroups() int32 {
+	if x != nil {
+		return x.KeyGroups
+	}
+	return 0
+}
+
+func (x *KeyedHandle) GetClipped() bool {
+	if x != nil {
+		return x.Clipped
+	}
+	return false
+}
+
+// SharedFile is an immutable file of a state backend, which several checkpoints of a job may refer to.
+type SharedFile struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The backend's name for it.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// "shared/<file>", in the directory beside those of the job's checkpoints, or "<file>" beside _metadata.
+	Path string `protobuf:"bytes,2,opt,name=path,proto3" json:"path,omitempty"`
+	Size int64  `protobuf:"varint,3,opt,name=size,proto3" json:"size,omitempty"`
+	// CRC32C of the whole file.
+	Crc32C        uint32 `protobuf:"varint,4,opt,name=crc32c,proto3" json:"crc32c,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SharedFile) Reset() {
+	*x = SharedFile{}
+	mi := &file_weir_v1_checkpoint_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SharedFile) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SharedFile) ProtoMessage() {}
+
+func (x *SharedFile) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_v1_checkpoint_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SharedFile.ProtoReflect.Descriptor instead.
+func (*SharedFile) Descriptor() ([]byte, []int) {
+	return file_weir_v1_checkpoint_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *SharedFile) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *SharedFile) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *SharedFile) GetSize() int64 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
+func (x *SharedFile) GetCrc32C() uint32 {
+	if x != nil {
+		return x.Crc32C
+	}
+	return 0
 }
 
 type StateSchema struct {
@@ -313,7 +421,7 @@ type StateSchema struct {
 
 func (x *StateSchema) Reset() {
 	*x = StateSchema{}
-	mi := &file_weir_v1_checkpoint_proto_msgTypes[2]
+	mi := &file_weir_v1_checkpoint_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -325,7 +433,7 @@ func (x *StateSchema) String() string {
 func (*StateSchema) ProtoMessage() {}
 
 func (x *StateSchema) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_v1_checkpoint_proto_msgTypes[2]
+	mi := &file_weir_v1_checkpoint_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -338,7 +446,7 @@ func (x *StateSchema) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StateSchema.ProtoReflect.Descriptor instead.
 func (*StateSchema) Descriptor() ([]byte, []int) {
-	return file_weir_v1_checkpoint_proto_rawDescGZIP(), []int{2}
+	return file_weir_v1_checkpoint_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *StateSchema) GetName() string {
@@ -402,7 +510,7 @@ type ItemsHandle struct {
 
 func (x *ItemsHandle) Reset() {
 	*x = ItemsHandle{}
-	mi := &file_weir_v1_checkpoint_proto_msgTypes[3]
+	mi := &file_weir_v1_checkpoint_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -414,7 +522,7 @@ func (x *ItemsHandle) String() string {
 func (*ItemsHandle) ProtoMessage() {}
 
 func (x *ItemsHandle) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_v1_checkpoint_proto_msgTypes[3]
+	mi := &file_weir_v1_checkpoint_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -427,7 +535,7 @@ func (x *ItemsHandle) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ItemsHandle.ProtoReflect.Descriptor instead.
 func (*ItemsHandle) Descriptor() ([]byte, []int) {
-	return file_weir_v1_checkpoint_proto_rawDescGZIP(), []int{3}
+	return file_weir_v1_checkpoint_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *ItemsHandle) GetHandle() *Handle {
@@ -455,7 +563,7 @@ type OperatorSubtaskState struct {
 
 func (x *OperatorSubtaskState) Reset() {
 	*x = OperatorSubtaskState{}
-	mi := &file_weir_v1_checkpoint_proto_msgTypes[4]
+	mi := &file_weir_v1_checkpoint_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -467,7 +575,7 @@ func (x *OperatorSubtaskState) String() string {
 func (*OperatorSubtaskState) ProtoMessage() {}
 
 func (x *OperatorSubtaskState) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_v1_checkpoint_proto_msgTypes[4]
+	mi := &file_weir_v1_checkpoint_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -480,7 +588,7 @@ func (x *OperatorSubtaskState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OperatorSubtaskState.ProtoReflect.Descriptor instead.
 func (*OperatorSubtaskState) Descriptor() ([]byte, []int) {
-	return file_weir_v1_checkpoint_proto_rawDescGZIP(), []int{4}
+	return file_weir_v1_checkpoint_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *OperatorSubtaskState) GetOperatorId() string {
@@ -516,7 +624,7 @@ type SubtaskState struct {
 
 func (x *SubtaskState) Reset() {
 	*x = SubtaskState{}
-	mi := &file_weir_v1_checkpoint_proto_msgTypes[5]
+	mi := &file_weir_v1_checkpoint_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -528,7 +636,7 @@ func (x *SubtaskState) String() string {
 func (*SubtaskState) ProtoMessage() {}
 
 func (x *SubtaskState) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_v1_checkpoint_proto_msgTypes[5]
+	mi := &file_weir_v1_checkpoint_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -541,7 +649,7 @@ func (x *SubtaskState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubtaskState.ProtoReflect.Descriptor instead.
 func (*SubtaskState) Descriptor() ([]byte, []int) {
-	return file_weir_v1_checkpoint_proto_rawDescGZIP(), []int{5}
+	return file_weir_v1_checkpoint_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *SubtaskState) GetSubtask() int32 {
@@ -579,7 +687,7 @@ type CheckpointMetrics struct {
 
 func (x *CheckpointMetrics) Reset() {
 	*x = CheckpointMetrics{}
-	mi := &file_weir_v1_checkpoint_proto_msgTypes[6]
+	mi := &file_weir_v1_checkpoint_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -591,7 +699,7 @@ func (x *CheckpointMetrics) String() string {
 func (*CheckpointMetrics) ProtoMessage() {}
 
 func (x *CheckpointMetrics) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_v1_checkpoint_proto_msgTypes[6]
+	mi := &file_weir_v1_checkpoint_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -604,7 +712,7 @@ func (x *CheckpointMetrics) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointMetrics.ProtoReflect.Descriptor instead.
 func (*CheckpointMetrics) Descriptor() ([]byte, []int) {
-	return file_weir_v1_checkpoint_proto_rawDescGZIP(), []int{6}
+	return file_weir_v1_checkpoint_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *CheckpointMetrics) GetStartDelayUs() int64 {
@@ -655,7 +763,7 @@ type VertexState struct {
 
 func (x *VertexState) Reset() {
 	*x = VertexState{}
-	mi := &file_weir_v1_checkpoint_proto_msgTypes[7]
+	mi := &file_weir_v1_checkpoint_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -667,7 +775,7 @@ func (x *VertexState) String() string {
 func (*VertexState) ProtoMessage() {}
 
 func (x *VertexState) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_v1_checkpoint_proto_msgTypes[7]
+	mi := &file_weir_v1_checkpoint_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -680,7 +788,7 @@ func (x *VertexState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VertexState.ProtoReflect.Descriptor instead.
 func (*VertexState) Descriptor() ([]byte, []int) {
-	return file_weir_v1_checkpoint_proto_rawDescGZIP(), []int{7}
+	return file_weir_v1_checkpoint_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *VertexState) GetVertexId() string {
@@ -729,7 +837,7 @@ type MasterState struct {
 
 func (x *MasterState) Reset() {
 	*x = MasterState{}
-	mi := &file_weir_v1_checkpoint_proto_msgTypes[8]
+	mi := &file_weir_v1_checkpoint_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -741,7 +849,7 @@ func (x *MasterState) String() string {
 func (*MasterState) ProtoMessage() {}
 
 func (x *MasterState) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_v1_checkpoint_proto_msgTypes[8]
+	mi := &file_weir_v1_checkpoint_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -754,7 +862,7 @@ func (x *MasterState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MasterState.ProtoReflect.Descriptor instead.
 func (*MasterState) Descriptor() ([]byte, []int) {
-	return file_weir_v1_checkpoint_proto_rawDescGZIP(), []int{8}
+	return file_weir_v1_checkpoint_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *MasterState) GetHookId() string {
@@ -792,7 +900,7 @@ type CheckpointMetadata struct {
 
 func (x *CheckpointMetadata) Reset() {
 	*x = CheckpointMetadata{}
-	mi := &file_weir_v1_checkpoint_proto_msgTypes[9]
+	mi := &file_weir_v1_checkpoint_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -804,7 +912,7 @@ func (x *CheckpointMetadata) String() string {
 func (*CheckpointMetadata) ProtoMessage() {}
 
 func (x *CheckpointMetadata) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_v1_checkpoint_proto_msgTypes[9]
+	mi := &file_weir_v1_checkpoint_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -817,7 +925,7 @@ func (x *CheckpointMetadata) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointMetadata.ProtoReflect.Descriptor instead.
 func (*CheckpointMetadata) Descriptor() ([]byte, []int) {
-	return file_weir_v1_checkpoint_proto_rawDescGZIP(), []int{9}
+	return file_weir_v1_checkpoint_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *CheckpointMetadata) GetJobId() string {
@@ -903,13 +1011,25 @@ const file_weir_v1_checkpoint_proto_rawDesc = "" +
 	"\x06crc32c\x18\x05 \x01(\rR\x06crc32c\x126\n" +
 	"\vcompression\x18\x06 \x01(\x0e2\x14.weir.v1.CompressionR\vcompression\x12\x1d\n" +
 	"\n" +
-	"raw_length\x18\a \x01(\x03R\trawLength\"\xc9\x01\n" +
+	"raw_length\x18\a \x01(\x03R\trawLength\"\xc7\x02\n" +
 	"\vKeyedHandle\x12'\n" +
 	"\x06handle\x18\x01 \x01(\v2\x0f.weir.v1.HandleR\x06handle\x12&\n" +
 	"\x0ffirst_key_group\x18\x02 \x01(\x05R\rfirstKeyGroup\x12\x18\n" +
 	"\aoffsets\x18\x03 \x03(\x03R\aoffsets\x12,\n" +
-	"\x06states\x18\x04 \x03(\v2\x14.weir.v1.StateSchemaR\x06states\x12!\n" +
-	"\fgroup_crc32c\x18\b \x03(\aR\vgroupCrc32c\"\xcf\x01\n" +
+	"\x06states\x18\x04 \x03(\v2\x14.weir.v1.StateSchemaR\x06states\x12\x18\n" +
+	"\abackend\x18\x05 \x01(\tR\abackend\x12)\n" +
+	"\x05files\x18\x06 \x03(\v2\x13.weir.v1.SharedFileR\x05files\x12!\n" +
+	"\fgroup_crc32c\x18\b \x03(\aR\vgroupCrc32c\x12\x1d\n" +
+	"\n" +
+	"key_groups\x18\t \x01(\x05R\tkeyGroups\x12\x18\n" +
+	"\aclipped\x18\n" +
+	" \x01(\bR\aclipped\"`\n" +
+	"\n" +
+	"SharedFile\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
+	"\x04path\x18\x02 \x01(\tR\x04path\x12\x12\n" +
+	"\x04size\x18\x03 \x01(\x03R\x04size\x12\x16\n" +
+	"\x06crc32c\x18\x04 \x01(\rR\x06crc32c\"\xcf\x01\n" +
 	"\vStateSchema\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x19\n" +
@@ -984,42 +1104,44 @@ func file_weir_v1_checkpoint_proto_rawDescGZIP() []byte {
 }
 
 var file_weir_v1_checkpoint_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_weir_v1_checkpoint_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_weir_v1_checkpoint_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_weir_v1_checkpoint_proto_goTypes = []any{
 	(Compression)(0),             // 0: weir.v1.Compression
 	(CheckpointKind)(0),          // 1: weir.v1.CheckpointKind
 	(*Handle)(nil),               // 2: weir.v1.Handle
 	(*KeyedHandle)(nil),          // 3: weir.v1.KeyedHandle
-	(*StateSchema)(nil),          // 4: weir.v1.StateSchema
-	(*ItemsHandle)(nil),          // 5: weir.v1.ItemsHandle
-	(*OperatorSubtaskState)(nil), // 6: weir.v1.OperatorSubtaskState
-	(*SubtaskState)(nil),         // 7: weir.v1.SubtaskState
-	(*CheckpointMetrics)(nil),    // 8: weir.v1.CheckpointMetrics
-	(*VertexState)(nil),          // 9: weir.v1.VertexState
-	(*MasterState)(nil),          // 10: weir.v1.MasterState
-	(*CheckpointMetadata)(nil),   // 11: weir.v1.CheckpointMetadata
-	nil,                          // 12: weir.v1.CheckpointMetadata.ParamsEntry
-	(*Operator)(nil),             // 13: weir.v1.Operator
+	(*SharedFile)(nil),           // 4: weir.v1.SharedFile
+	(*StateSchema)(nil),          // 5: weir.v1.StateSchema
+	(*ItemsHandle)(nil),          // 6: weir.v1.ItemsHandle
+	(*OperatorSubtaskState)(nil), // 7: weir.v1.OperatorSubtaskState
+	(*SubtaskState)(nil),         // 8: weir.v1.SubtaskState
+	(*CheckpointMetrics)(nil),    // 9: weir.v1.CheckpointMetrics
+	(*VertexState)(nil),          // 10: weir.v1.VertexState
+	(*MasterState)(nil),          // 11: weir.v1.MasterState
+	(*CheckpointMetadata)(nil),   // 12: weir.v1.CheckpointMetadata
+	nil,                          // 13: weir.v1.CheckpointMetadata.ParamsEntry
+	(*Operator)(nil),             // 14: weir.v1.Operator
 }
 var file_weir_v1_checkpoint_proto_depIdxs = []int32{
 	0,  // 0: weir.v1.Handle.compression:type_name -> weir.v1.Compression
 	2,  // 1: weir.v1.KeyedHandle.handle:type_name -> weir.v1.Handle
-	4,  // 2: weir.v1.KeyedHandle.states:type_name -> weir.v1.StateSchema
-	2,  // 3: weir.v1.ItemsHandle.handle:type_name -> weir.v1.Handle
-	5,  // 4: weir.v1.OperatorSubtaskState.items:type_name -> weir.v1.ItemsHandle
-	3,  // 5: weir.v1.OperatorSubtaskState.keyed:type_name -> weir.v1.KeyedHandle
-	6,  // 6: weir.v1.SubtaskState.operators:type_name -> weir.v1.OperatorSubtaskState
-	13, // 7: weir.v1.VertexState.operators:type_name -> weir.v1.Operator
-	7,  // 8: weir.v1.VertexState.subtasks:type_name -> weir.v1.SubtaskState
-	1,  // 9: weir.v1.CheckpointMetadata.kind:type_name -> weir.v1.CheckpointKind
-	9,  // 10: weir.v1.CheckpointMetadata.vertices:type_name -> weir.v1.VertexState
-	12, // 11: weir.v1.CheckpointMetadata.params:type_name -> weir.v1.CheckpointMetadata.ParamsEntry
-	10, // 12: weir.v1.CheckpointMetadata.master_states:type_name -> weir.v1.MasterState
-	13, // [13:13] is the sub-list for method output_type
-	13, // [13:13] is the sub-list for method input_type
-	13, // [13:13] is the sub-list for extension type_name
-	13, // [13:13] is the sub-list for extension extendee
-	0,  // [0:13] is the sub-list for field type_name
+	5,  // 2: weir.v1.KeyedHandle.states:type_name -> weir.v1.StateSchema
+	4,  // 3: weir.v1.KeyedHandle.files:type_name -> weir.v1.SharedFile
+	2,  // 4: weir.v1.ItemsHandle.handle:type_name -> weir.v1.Handle
+	6,  // 5: weir.v1.OperatorSubtaskState.items:type_name -> weir.v1.ItemsHandle
+	3,  // 6: weir.v1.OperatorSubtaskState.keyed:type_name -> weir.v1.KeyedHandle
+	7,  // 7: weir.v1.SubtaskState.operators:type_name -> weir.v1.OperatorSubtaskState
+	14, // 8: weir.v1.VertexState.operators:type_name -> weir.v1.Operator
+	8,  // 9: weir.v1.VertexState.subtasks:type_name -> weir.v1.SubtaskState
+	1,  // 10: weir.v1.CheckpointMetadata.kind:type_name -> weir.v1.CheckpointKind
+	10, // 11: weir.v1.CheckpointMetadata.vertices:type_name -> weir.v1.VertexState
+	13, // 12: weir.v1.CheckpointMetadata.params:type_name -> weir.v1.CheckpointMetadata.ParamsEntry
+	11, // 13: weir.v1.CheckpointMetadata.master_states:type_name -> weir.v1.MasterState
+	14, // [14:14] is the sub-list for method output_type
+	14, // [14:14] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_weir_v1_checkpoint_proto_init() }
@@ -1034,7 +1156,7 @@ func file_weir_v1_checkpoint_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_weir_v1_checkpoint_proto_rawDesc), len(file_weir_v1_checkpoint_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   11,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

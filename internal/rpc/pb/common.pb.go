@@ -162,7 +162,59 @@ func (JobState) EnumDescriptor() ([]byte, []int) {
 	return file_weir_v1_common_proto_rawDescGZIP(), []int{1}
 }
 
-// FailureClass decides what a failure leads to.
+// SavepointFormat says how the state in a savepoint is written.
+type SavepointFormat int32
+
+const (
+	// Not a savepoint, or canonical where one is asked for.
+	SavepointFormat_SAVEPOINT_FORMAT_UNSPECIFIED SavepointFormat = 0
+	// The form that every state backend reads.
+	SavepointFormat_SAVEPOINT_FORMAT_CANONICAL SavepointFormat = 1
+	// The files of the state backend as they are, copied into the savepoint. Only the same backend reads them.
+	SavepointFormat_SAVEPOINT_FORMAT_NATIVE SavepointFormat = 2
+)
+
+// Enum value maps for SavepointFormat.
+var (
+	SavepointFormat_name = map[int32]string{
+		0: "SAVEPOINT_FORMAT_UNSPECIFIED",
+		1: "SAVEPOINT_FORMAT_CANONICAL",
+		2: "SAVEPOINT_FORMAT_NATIVE",
+	}
+	SavepointFormat_value = map[string]int32{
+		"SAVEPOINT_FORMAT_UNSPECIFIED": 0,
+		"SAVEPOINT_FORMAT_CANONICAL":   1,
+		"SAVEPOINT_FORMAT_NATIVE":      2,
+	}
+)
+
+func (x SavepointFormat) Enum() *SavepointFormat {
+	p := new(SavepointFormat)
+	*p = x
+	return p
+}
+
+func (x SavepointFormat) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (SavepointFormat) Descriptor() protoreflect.EnumDescriptor {
+	return file_weir_v1_common_proto_enumTypes[2].Descriptor()
+}
+
+func (SavepointFormat) Type() protoreflect.EnumType {
+	return &file_weir_v1_common_proto_enumTypes[2]
+}
+
+func (x SavepointFormat) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use SavepointFormat.Descriptor instead.
+func (SavepointFormat) EnumDescriptor() ([]byte, []int) {
+	return file_weir_v1_common_proto_rawDescGZIP(), []int{2}
+}
+
 // StopMode says how a job ends with a savepoint.
 type StopMode int32
 
@@ -203,11 +255,11 @@ func (x StopMode) String() string {
 }
 
 func (StopMode) Descriptor() protoreflect.EnumDescriptor {
-	return file_weir_v1_common_proto_enumTypes[2].Descriptor()
+	return file_weir_v1_common_proto_enumTypes[3].Descriptor()
 }
 
 func (StopMode) Type() protoreflect.EnumType {
-	return &file_weir_v1_common_proto_enumTypes[2]
+	return &file_weir_v1_common_proto_enumTypes[3]
 }
 
 func (x StopMode) Number() protoreflect.EnumNumber {
@@ -216,9 +268,10 @@ func (x StopMode) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use StopMode.Descriptor instead.
 func (StopMode) EnumDescriptor() ([]byte, []int) {
-	return file_weir_v1_common_proto_rawDescGZIP(), []int{2}
+	return file_weir_v1_common_proto_rawDescGZIP(), []int{3}
 }
 
+// FailureClass decides what a failure leads to.
 type FailureClass int32
 
 const (
@@ -258,11 +311,11 @@ func (x FailureClass) String() string {
 }
 
 func (FailureClass) Descriptor() protoreflect.EnumDescriptor {
-	return file_weir_v1_common_proto_enumTypes[3].Descriptor()
+	return file_weir_v1_common_proto_enumTypes[4].Descriptor()
 }
 
 func (FailureClass) Type() protoreflect.EnumType {
-	return &file_weir_v1_common_proto_enumTypes[3]
+	return &file_weir_v1_common_proto_enumTypes[4]
 }
 
 func (x FailureClass) Number() protoreflect.EnumNumber {
@@ -271,7 +324,7 @@ func (x FailureClass) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use FailureClass.Descriptor instead.
 func (FailureClass) EnumDescriptor() ([]byte, []int) {
-	return file_weir_v1_common_proto_rawDescGZIP(), []int{3}
+	return file_weir_v1_common_proto_rawDescGZIP(), []int{4}
 }
 
 // AttemptId names one execution attempt: one incarnation of one subtask.
@@ -939,7 +992,11 @@ const file_weir_v1_common_proto_rawDesc = "" +
 	"\x14JOB_STATE_CANCELLING\x10\x05\x12\x16\n" +
 	"\x12JOB_STATE_CANCELED\x10\x06\x12\x16\n" +
 	"\x12JOB_STATE_FINISHED\x10\a\x12\x18\n" +
-	"\x14JOB_STATE_RESTARTING\x10\b*g\n" +
+	"\x14JOB_STATE_RESTARTING\x10\b*p\n" +
+	"\x0fSavepointFormat\x12 \n" +
+	"\x1cSAVEPOINT_FORMAT_UNSPECIFIED\x10\x00\x12\x1e\n" +
+	"\x1aSAVEPOINT_FORMAT_CANONICAL\x10\x01\x12\x1b\n" +
+	"\x17SAVEPOINT_FORMAT_NATIVE\x10\x02*g\n" +
 	"\bStopMode\x12\x19\n" +
 	"\x15STOP_MODE_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11STOP_MODE_SUSPEND\x10\x01\x12\x13\n" +
@@ -963,26 +1020,27 @@ func file_weir_v1_common_proto_rawDescGZIP() []byte {
 	return file_weir_v1_common_proto_rawDescData
 }
 
-var file_weir_v1_common_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
+var file_weir_v1_common_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
 var file_weir_v1_common_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_weir_v1_common_proto_goTypes = []any{
 	(TaskState)(0),            // 0: weir.v1.TaskState
 	(JobState)(0),             // 1: weir.v1.JobState
-	(StopMode)(0),             // 2: weir.v1.StopMode
-	(FailureClass)(0),         // 3: weir.v1.FailureClass
-	(*AttemptId)(nil),         // 4: weir.v1.AttemptId
-	(*Failure)(nil),           // 5: weir.v1.Failure
-	(*ErrorDetail)(nil),       // 6: weir.v1.ErrorDetail
-	(*JobOptions)(nil),        // 7: weir.v1.JobOptions
-	(*CheckpointOptions)(nil), // 8: weir.v1.CheckpointOptions
-	(*RestartOptions)(nil),    // 9: weir.v1.RestartOptions
-	(*ExchangeOptions)(nil),   // 10: weir.v1.ExchangeOptions
+	(SavepointFormat)(0),      // 2: weir.v1.SavepointFormat
+	(StopMode)(0),             // 3: weir.v1.StopMode
+	(FailureClass)(0),         // 4: weir.v1.FailureClass
+	(*AttemptId)(nil),         // 5: weir.v1.AttemptId
+	(*Failure)(nil),           // 6: weir.v1.Failure
+	(*ErrorDetail)(nil),       // 7: weir.v1.ErrorDetail
+	(*JobOptions)(nil),        // 8: weir.v1.JobOptions
+	(*CheckpointOptions)(nil), // 9: weir.v1.CheckpointOptions
+	(*RestartOptions)(nil),    // 10: weir.v1.RestartOptions
+	(*ExchangeOptions)(nil),   // 11: weir.v1.ExchangeOptions
 }
 var file_weir_v1_common_proto_depIdxs = []int32{
-	3,  // 0: weir.v1.Failure.class:type_name -> weir.v1.FailureClass
-	8,  // 1: weir.v1.JobOptions.checkpoint:type_name -> weir.v1.CheckpointOptions
-	9,  // 2: weir.v1.JobOptions.restart:type_name -> weir.v1.RestartOptions
-	10, // 3: weir.v1.JobOptions.exchange:type_name -> weir.v1.ExchangeOptions
+	4,  // 0: weir.v1.Failure.class:type_name -> weir.v1.FailureClass
+	9,  // 1: weir.v1.JobOptions.checkpoint:type_name -> weir.v1.CheckpointOptions
+	10, // 2: weir.v1.JobOptions.restart:type_name -> weir.v1.RestartOptions
+	11, // 3: weir.v1.JobOptions.exchange:type_name -> weir.v1.ExchangeOptions
 	4,  // [4:4] is the sub-list for method output_type
 	4,  // [4:4] is the sub-list for method input_type
 	4,  // [4:4] is the sub-list for extension type_name
@@ -1000,7 +1058,7 @@ func file_weir_v1_common_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_weir_v1_common_proto_rawDesc), len(file_weir_v1_common_proto_rawDesc)),
-			NumEnums:      4,
+			NumEnums:      5,
 			NumMessages:   7,
 			NumExtensions: 0,
 			NumServices:   0,

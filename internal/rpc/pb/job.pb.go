@@ -1053,7 +1053,9 @@ type StopJobRequest struct {
 	// Parent directory of the savepoint; empty: the job master's --savepoint-dir.
 	Directory string `protobuf:"bytes,3,opt,name=directory,proto3" json:"directory,omitempty"`
 	// Unspecified: suspend.
-	Mode          StopMode `protobuf:"varint,4,opt,name=mode,proto3,enum=weir.v1.StopMode" json:"mode,omitempty"`
+	Mode StopMode `protobuf:"varint,4,opt,name=mode,proto3,enum=weir.v1.StopMode" json:"mode,omitempty"`
+	// Unspecified: canonical.
+	Format        SavepointFormat `protobuf:"varint,5,opt,name=format,proto3,enum=weir.v1.SavepointFormat" json:"format,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1114,6 +1116,13 @@ func (x *StopJobRequest) GetMode() StopMode {
 		return x.Mode
 	}
 	return StopMode_STOP_MODE_UNSPECIFIED
+}
+
+func (x *StopJobRequest) GetFormat() SavepointFormat {
+	if x != nil {
+		return x.Format
+	}
+	return SavepointFormat_SAVEPOINT_FORMAT_UNSPECIFIED
 }
 
 type StopJobResponse struct {
@@ -1302,7 +1311,9 @@ type TriggerSavepointRequest struct {
 	JobId       string                 `protobuf:"bytes,1,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
 	LeaderEpoch uint64                 `protobuf:"varint,2,opt,name=leader_epoch,json=leaderEpoch,proto3" json:"leader_epoch,omitempty"`
 	// Parent directory; empty: the job master's --savepoint-dir.
-	Directory     string `protobuf:"bytes,3,opt,name=directory,proto3" json:"directory,omitempty"`
+	Directory string `protobuf:"bytes,3,opt,name=directory,proto3" json:"directory,omitempty"`
+	// Unspecified: canonical.
+	Format        SavepointFormat `protobuf:"varint,4,opt,name=format,proto3,enum=weir.v1.SavepointFormat" json:"format,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1356,6 +1367,13 @@ func (x *TriggerSavepointRequest) GetDirectory() string {
 		return x.Directory
 	}
 	return ""
+}
+
+func (x *TriggerSavepointRequest) GetFormat() SavepointFormat {
+	if x != nil {
+		return x.Format
+	}
+	return SavepointFormat_SAVEPOINT_FORMAT_UNSPECIFIED
 }
 
 type TriggerSavepointResponse struct {
@@ -2580,12 +2598,13 @@ const file_weir_v1_job_proto_rawDesc = "" +
 	"\x10CancelJobRequest\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\tR\x05jobId\"<\n" +
 	"\x11CancelJobResponse\x12'\n" +
-	"\x05state\x18\x01 \x01(\x0e2\x11.weir.v1.JobStateR\x05state\"\x8f\x01\n" +
+	"\x05state\x18\x01 \x01(\x0e2\x11.weir.v1.JobStateR\x05state\"\xc1\x01\n" +
 	"\x0eStopJobRequest\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\tR\x05jobId\x12!\n" +
 	"\fleader_epoch\x18\x02 \x01(\x04R\vleaderEpoch\x12\x1c\n" +
 	"\tdirectory\x18\x03 \x01(\tR\tdirectory\x12%\n" +
-	"\x04mode\x18\x04 \x01(\x0e2\x11.weir.v1.StopModeR\x04mode\"\x94\x01\n" +
+	"\x04mode\x18\x04 \x01(\x0e2\x11.weir.v1.StopModeR\x04mode\x120\n" +
+	"\x06format\x18\x05 \x01(\x0e2\x18.weir.v1.SavepointFormatR\x06format\"\x94\x01\n" +
 	"\x0fStopJobResponse\x12'\n" +
 	"\x05state\x18\x01 \x01(\x0e2\x11.weir.v1.JobStateR\x05state\x12#\n" +
 	"\rcheckpoint_id\x18\x02 \x01(\x03R\fcheckpointId\x12\x12\n" +
@@ -2599,11 +2618,12 @@ const file_weir_v1_job_proto_rawDesc = "" +
 	"\rcheckpoint_id\x18\x01 \x01(\x03R\fcheckpointId\x12\x12\n" +
 	"\x04path\x18\x02 \x01(\tR\x04path\x12\x1f\n" +
 	"\vduration_us\x18\x03 \x01(\x03R\n" +
-	"durationUs\"q\n" +
+	"durationUs\"\xa3\x01\n" +
 	"\x17TriggerSavepointRequest\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\tR\x05jobId\x12!\n" +
 	"\fleader_epoch\x18\x02 \x01(\x04R\vleaderEpoch\x12\x1c\n" +
-	"\tdirectory\x18\x03 \x01(\tR\tdirectory\"t\n" +
+	"\tdirectory\x18\x03 \x01(\tR\tdirectory\x120\n" +
+	"\x06format\x18\x04 \x01(\x0e2\x18.weir.v1.SavepointFormatR\x06format\"t\n" +
 	"\x18TriggerSavepointResponse\x12#\n" +
 	"\rcheckpoint_id\x18\x01 \x01(\x03R\fcheckpointId\x12\x12\n" +
 	"\x04path\x18\x02 \x01(\tR\x04path\x12\x1f\n" +
@@ -2783,7 +2803,8 @@ var file_weir_v1_job_proto_goTypes = []any{
 	(*AttemptId)(nil),                    // 41: weir.v1.AttemptId
 	(TaskState)(0),                       // 42: weir.v1.TaskState
 	(StopMode)(0),                        // 43: weir.v1.StopMode
-	(*CheckpointMetrics)(nil),            // 44: weir.v1.CheckpointMetrics
+	(SavepointFormat)(0),                 // 44: weir.v1.SavepointFormat
+	(*CheckpointMetrics)(nil),            // 45: weir.v1.CheckpointMetrics
 }
 var file_weir_v1_job_proto_depIdxs = []int32{
 	37, // 0: weir.v1.SubmitJobRequest.params:type_name -> weir.v1.SubmitJobRequest.ParamsEntry
@@ -2802,56 +2823,58 @@ var file_weir_v1_job_proto_depIdxs = []int32{
 	42, // 13: weir.v1.TaskStatus.state:type_name -> weir.v1.TaskState
 	39, // 14: weir.v1.CancelJobResponse.state:type_name -> weir.v1.JobState
 	43, // 15: weir.v1.StopJobRequest.mode:type_name -> weir.v1.StopMode
-	39, // 16: weir.v1.StopJobResponse.state:type_name -> weir.v1.JobState
-	33, // 17: weir.v1.ListCheckpointsResponse.checkpoints:type_name -> weir.v1.CheckpointSummary
-	26, // 18: weir.v1.ListCheckpointsResponse.counts:type_name -> weir.v1.CheckpointCounts
-	27, // 19: weir.v1.ListCheckpointsResponse.summary:type_name -> weir.v1.CompletedCheckpointsSummary
-	11, // 20: weir.v1.ListCheckpointsResponse.last_restore:type_name -> weir.v1.RestoreStatus
-	28, // 21: weir.v1.CompletedCheckpointsSummary.duration_us:type_name -> weir.v1.StatsSummary
-	28, // 22: weir.v1.CompletedCheckpointsSummary.alignment_us:type_name -> weir.v1.StatsSummary
-	28, // 23: weir.v1.CompletedCheckpointsSummary.state_bytes:type_name -> weir.v1.StatsSummary
-	33, // 24: weir.v1.GetCheckpointResponse.checkpoint:type_name -> weir.v1.CheckpointSummary
-	32, // 25: weir.v1.GetCheckpointResponse.subtasks:type_name -> weir.v1.SubtaskCheckpointStatus
-	31, // 26: weir.v1.GetCheckpointResponse.vertices:type_name -> weir.v1.VertexCheckpointStatus
-	28, // 27: weir.v1.VertexCheckpointStatus.ack_us:type_name -> weir.v1.StatsSummary
-	28, // 28: weir.v1.VertexCheckpointStatus.start_delay_us:type_name -> weir.v1.StatsSummary
-	28, // 29: weir.v1.VertexCheckpointStatus.alignment_us:type_name -> weir.v1.StatsSummary
-	28, // 30: weir.v1.VertexCheckpointStatus.sync_us:type_name -> weir.v1.StatsSummary
-	28, // 31: weir.v1.VertexCheckpointStatus.async_us:type_name -> weir.v1.StatsSummary
-	28, // 32: weir.v1.VertexCheckpointStatus.state_bytes:type_name -> weir.v1.StatsSummary
-	44, // 33: weir.v1.SubtaskCheckpointStatus.metrics:type_name -> weir.v1.CheckpointMetrics
-	40, // 34: weir.v1.CheckpointSummary.kind:type_name -> weir.v1.CheckpointKind
-	0,  // 35: weir.v1.CheckpointSummary.state:type_name -> weir.v1.CheckpointState
-	36, // 36: weir.v1.ListTaskExecutorsResponse.executors:type_name -> weir.v1.TaskExecutorStatus
-	1,  // 37: weir.v1.JobService.SubmitJob:input_type -> weir.v1.SubmitJobRequest
-	3,  // 38: weir.v1.JobService.ListJobs:input_type -> weir.v1.ListJobsRequest
-	5,  // 39: weir.v1.JobService.GetJob:input_type -> weir.v1.GetJobRequest
-	7,  // 40: weir.v1.JobService.WatchJob:input_type -> weir.v1.WatchJobRequest
-	14, // 41: weir.v1.JobService.CancelJob:input_type -> weir.v1.CancelJobRequest
-	16, // 42: weir.v1.JobService.StopJob:input_type -> weir.v1.StopJobRequest
-	18, // 43: weir.v1.JobService.TriggerCheckpoint:input_type -> weir.v1.TriggerJobCheckpointRequest
-	20, // 44: weir.v1.JobService.TriggerSavepoint:input_type -> weir.v1.TriggerSavepointRequest
-	24, // 45: weir.v1.JobService.ListCheckpoints:input_type -> weir.v1.ListCheckpointsRequest
-	29, // 46: weir.v1.JobService.GetCheckpoint:input_type -> weir.v1.GetCheckpointRequest
-	22, // 47: weir.v1.JobService.DisposeSavepoint:input_type -> weir.v1.DisposeSavepointRequest
-	34, // 48: weir.v1.JobService.ListTaskExecutors:input_type -> weir.v1.ListTaskExecutorsRequest
-	2,  // 49: weir.v1.JobService.SubmitJob:output_type -> weir.v1.SubmitJobResponse
-	4,  // 50: weir.v1.JobService.ListJobs:output_type -> weir.v1.ListJobsResponse
-	6,  // 51: weir.v1.JobService.GetJob:output_type -> weir.v1.GetJobResponse
-	8,  // 52: weir.v1.JobService.WatchJob:output_type -> weir.v1.WatchJobResponse
-	15, // 53: weir.v1.JobService.CancelJob:output_type -> weir.v1.CancelJobResponse
-	17, // 54: weir.v1.JobService.StopJob:output_type -> weir.v1.StopJobResponse
-	19, // 55: weir.v1.JobService.TriggerCheckpoint:output_type -> weir.v1.TriggerJobCheckpointResponse
-	21, // 56: weir.v1.JobService.TriggerSavepoint:output_type -> weir.v1.TriggerSavepointResponse
-	25, // 57: weir.v1.JobService.ListCheckpoints:output_type -> weir.v1.ListCheckpointsResponse
-	30, // 58: weir.v1.JobService.GetCheckpoint:output_type -> weir.v1.GetCheckpointResponse
-	23, // 59: weir.v1.JobService.DisposeSavepoint:output_type -> weir.v1.DisposeSavepointResponse
-	35, // 60: weir.v1.JobService.ListTaskExecutors:output_type -> weir.v1.ListTaskExecutorsResponse
-	49, // [49:61] is the sub-list for method output_type
-	37, // [37:49] is the sub-list for method input_type
-	37, // [37:37] is the sub-list for extension type_name
-	37, // [37:37] is the sub-list for extension extendee
-	0,  // [0:37] is the sub-list for field type_name
+	44, // 16: weir.v1.StopJobRequest.format:type_name -> weir.v1.SavepointFormat
+	39, // 17: weir.v1.StopJobResponse.state:type_name -> weir.v1.JobState
+	44, // 18: weir.v1.TriggerSavepointRequest.format:type_name -> weir.v1.SavepointFormat
+	33, // 19: weir.v1.ListCheckpointsResponse.checkpoints:type_name -> weir.v1.CheckpointSummary
+	26, // 20: weir.v1.ListCheckpointsResponse.counts:type_name -> weir.v1.CheckpointCounts
+	27, // 21: weir.v1.ListCheckpointsResponse.summary:type_name -> weir.v1.CompletedCheckpointsSummary
+	11, // 22: weir.v1.ListCheckpointsResponse.last_restore:type_name -> weir.v1.RestoreStatus
+	28, // 23: weir.v1.CompletedCheckpointsSummary.duration_us:type_name -> weir.v1.StatsSummary
+	28, // 24: weir.v1.CompletedCheckpointsSummary.alignment_us:type_name -> weir.v1.StatsSummary
+	28, // 25: weir.v1.CompletedCheckpointsSummary.state_bytes:type_name -> weir.v1.StatsSummary
+	33, // 26: weir.v1.GetCheckpointResponse.checkpoint:type_name -> weir.v1.CheckpointSummary
+	32, // 27: weir.v1.GetCheckpointResponse.subtasks:type_name -> weir.v1.SubtaskCheckpointStatus
+	31, // 28: weir.v1.GetCheckpointResponse.vertices:type_name -> weir.v1.VertexCheckpointStatus
+	28, // 29: weir.v1.VertexCheckpointStatus.ack_us:type_name -> weir.v1.StatsSummary
+	28, // 30: weir.v1.VertexCheckpointStatus.start_delay_us:type_name -> weir.v1.StatsSummary
+	28, // 31: weir.v1.VertexCheckpointStatus.alignment_us:type_name -> weir.v1.StatsSummary
+	28, // 32: weir.v1.VertexCheckpointStatus.sync_us:type_name -> weir.v1.StatsSummary
+	28, // 33: weir.v1.VertexCheckpointStatus.async_us:type_name -> weir.v1.StatsSummary
+	28, // 34: weir.v1.VertexCheckpointStatus.state_bytes:type_name -> weir.v1.StatsSummary
+	45, // 35: weir.v1.SubtaskCheckpointStatus.metrics:type_name -> weir.v1.CheckpointMetrics
+	40, // 36: weir.v1.CheckpointSummary.kind:type_name -> weir.v1.CheckpointKind
+	0,  // 37: weir.v1.CheckpointSummary.state:type_name -> weir.v1.CheckpointState
+	36, // 38: weir.v1.ListTaskExecutorsResponse.executors:type_name -> weir.v1.TaskExecutorStatus
+	1,  // 39: weir.v1.JobService.SubmitJob:input_type -> weir.v1.SubmitJobRequest
+	3,  // 40: weir.v1.JobService.ListJobs:input_type -> weir.v1.ListJobsRequest
+	5,  // 41: weir.v1.JobService.GetJob:input_type -> weir.v1.GetJobRequest
+	7,  // 42: weir.v1.JobService.WatchJob:input_type -> weir.v1.WatchJobRequest
+	14, // 43: weir.v1.JobService.CancelJob:input_type -> weir.v1.CancelJobRequest
+	16, // 44: weir.v1.JobService.StopJob:input_type -> weir.v1.StopJobRequest
+	18, // 45: weir.v1.JobService.TriggerCheckpoint:input_type -> weir.v1.TriggerJobCheckpointRequest
+	20, // 46: weir.v1.JobService.TriggerSavepoint:input_type -> weir.v1.TriggerSavepointRequest
+	24, // 47: weir.v1.JobService.ListCheckpoints:input_type -> weir.v1.ListCheckpointsRequest
+	29, // 48: weir.v1.JobService.GetCheckpoint:input_type -> weir.v1.GetCheckpointRequest
+	22, // 49: weir.v1.JobService.DisposeSavepoint:input_type -> weir.v1.DisposeSavepointRequest
+	34, // 50: weir.v1.JobService.ListTaskExecutors:input_type -> weir.v1.ListTaskExecutorsRequest
+	2,  // 51: weir.v1.JobService.SubmitJob:output_type -> weir.v1.SubmitJobResponse
+	4,  // 52: weir.v1.JobService.ListJobs:output_type -> weir.v1.ListJobsResponse
+	6,  // 53: weir.v1.JobService.GetJob:output_type -> weir.v1.GetJobResponse
+	8,  // 54: weir.v1.JobService.WatchJob:output_type -> weir.v1.WatchJobResponse
+	15, // 55: weir.v1.JobService.CancelJob:output_type -> weir.v1.CancelJobResponse
+	17, // 56: weir.v1.JobService.StopJob:output_type -> weir.v1.StopJobResponse
+	19, // 57: weir.v1.JobService.TriggerCheckpoint:output_type -> weir.v1.TriggerJobCheckpointResponse
+	21, // 58: weir.v1.JobService.TriggerSavepoint:output_type -> weir.v1.TriggerSavepointResponse
+	25, // 59: weir.v1.JobService.ListCheckpoints:output_type -> weir.v1.ListCheckpointsResponse
+	30, // 60: weir.v1.JobService.GetCheckpoint:output_type -> weir.v1.GetCheckpointResponse
+	23, // 61: weir.v1.JobService.DisposeSavepoint:output_type -> weir.v1.DisposeSavepointResponse
+	35, // 62: weir.v1.JobService.ListTaskExecutors:output_type -> weir.v1.ListTaskExecutorsResponse
+	51, // [51:63] is the sub-list for method output_type
+	39, // [39:51] is the sub-list for method input_type
+	39, // [39:39] is the sub-list for extension type_name
+	39, // [39:39] is the sub-list for extension extendee
+	0,  // [0:39] is the sub-list for field type_name
 }
 
 func init() { file_weir_v1_job_proto_init() }

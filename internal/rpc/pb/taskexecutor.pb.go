@@ -598,7 +598,11 @@ type TriggerCheckpointRequest struct {
 	// Where the tasks put their state files, as a storage path.
 	Directory string `protobuf:"bytes,6,opt,name=directory,proto3" json:"directory,omitempty"`
 	// The tasks finish when the checkpoint has completed: suspend or drain.
-	Stop          StopMode `protobuf:"varint,7,opt,name=stop,proto3,enum=weir.v1.StopMode" json:"stop,omitempty"`
+	Stop StopMode `protobuf:"varint,7,opt,name=stop,proto3,enum=weir.v1.StopMode" json:"stop,omitempty"`
+	// The completed checkpoint whose shared files the tasks may refer to; zero: none, every file is written.
+	BaseCheckpointId int64 `protobuf:"varint,8,opt,name=base_checkpoint_id,json=baseCheckpointId,proto3" json:"base_checkpoint_id,omitempty"`
+	// Set for savepoints.
+	Format        SavepointFormat `protobuf:"varint,9,opt,name=format,proto3,enum=weir.v1.SavepointFormat" json:"format,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -680,6 +684,20 @@ func (x *TriggerCheckpointRequest) GetStop() StopMode {
 		return x.Stop
 	}
 	return StopMode_STOP_MODE_UNSPECIFIED
+}
+
+func (x *TriggerCheckpointRequest) GetBaseCheckpointId() int64 {
+	if x != nil {
+		return x.BaseCheckpointId
+	}
+	return 0
+}
+
+func (x *TriggerCheckpointRequest) GetFormat() SavepointFormat {
+	if x != nil {
+		return x.Format
+	}
+	return SavepointFormat_SAVEPOINT_FORMAT_UNSPECIFIED
 }
 
 type TriggerCheckpointResponse struct {
@@ -993,7 +1011,7 @@ const file_weir_v1_taskexecutor_proto_rawDesc = "" +
 	"\fleader_epoch\x18\x01 \x01(\x04R\vleaderEpoch\x12.\n" +
 	"\battempts\x18\x02 \x03(\v2\x12.weir.v1.AttemptIdR\battempts\"T\n" +
 	"\x13CancelTasksResponse\x12=\n" +
-	"\x10unknown_attempts\x18\x01 \x03(\v2\x12.weir.v1.AttemptIdR\x0funknownAttempts\"\x90\x02\n" +
+	"\x10unknown_attempts\x18\x01 \x03(\v2\x12.weir.v1.AttemptIdR\x0funknownAttempts\"\xf0\x02\n" +
 	"\x18TriggerCheckpointRequest\x12!\n" +
 	"\fleader_epoch\x18\x01 \x01(\x04R\vleaderEpoch\x12#\n" +
 	"\rcheckpoint_id\x18\x02 \x01(\x03R\fcheckpointId\x12!\n" +
@@ -1001,7 +1019,9 @@ const file_weir_v1_taskexecutor_proto_rawDesc = "" +
 	"\battempts\x18\x04 \x03(\v2\x12.weir.v1.AttemptIdR\battempts\x12\x14\n" +
 	"\x05final\x18\x05 \x01(\bR\x05final\x12\x1c\n" +
 	"\tdirectory\x18\x06 \x01(\tR\tdirectory\x12%\n" +
-	"\x04stop\x18\a \x01(\x0e2\x11.weir.v1.StopModeR\x04stop\"Z\n" +
+	"\x04stop\x18\a \x01(\x0e2\x11.weir.v1.StopModeR\x04stop\x12,\n" +
+	"\x12base_checkpoint_id\x18\b \x01(\x03R\x10baseCheckpointId\x120\n" +
+	"\x06format\x18\t \x01(\x0e2\x18.weir.v1.SavepointFormatR\x06format\"Z\n" +
 	"\x19TriggerCheckpointResponse\x12=\n" +
 	"\x10unknown_attempts\x18\x01 \x03(\v2\x12.weir.v1.AttemptIdR\x0funknownAttempts\"\x99\x01\n" +
 	"\x1fNotifyCheckpointCompleteRequest\x12!\n" +
@@ -1061,6 +1081,7 @@ var file_weir_v1_taskexecutor_proto_goTypes = []any{
 	(*ItemsHandle)(nil),                      // 19: weir.v1.ItemsHandle
 	(*KeyedHandle)(nil),                      // 20: weir.v1.KeyedHandle
 	(StopMode)(0),                            // 21: weir.v1.StopMode
+	(SavepointFormat)(0),                     // 22: weir.v1.SavepointFormat
 }
 var file_weir_v1_taskexecutor_proto_depIdxs = []int32{
 	15, // 0: weir.v1.PlanJobRequest.params:type_name -> weir.v1.PlanJobRequest.ParamsEntry
@@ -1079,28 +1100,29 @@ var file_weir_v1_taskexecutor_proto_depIdxs = []int32{
 	18, // 13: weir.v1.CancelTasksResponse.unknown_attempts:type_name -> weir.v1.AttemptId
 	18, // 14: weir.v1.TriggerCheckpointRequest.attempts:type_name -> weir.v1.AttemptId
 	21, // 15: weir.v1.TriggerCheckpointRequest.stop:type_name -> weir.v1.StopMode
-	18, // 16: weir.v1.TriggerCheckpointResponse.unknown_attempts:type_name -> weir.v1.AttemptId
-	18, // 17: weir.v1.NotifyCheckpointCompleteRequest.attempts:type_name -> weir.v1.AttemptId
-	18, // 18: weir.v1.NotifyCheckpointCompleteResponse.unknown_attempts:type_name -> weir.v1.AttemptId
-	18, // 19: weir.v1.NotifyCheckpointAbortedRequest.attempts:type_name -> weir.v1.AttemptId
-	18, // 20: weir.v1.NotifyCheckpointAbortedResponse.unknown_attempts:type_name -> weir.v1.AttemptId
-	0,  // 21: weir.v1.TaskExecutorService.PlanJob:input_type -> weir.v1.PlanJobRequest
-	2,  // 22: weir.v1.TaskExecutorService.DeployTasks:input_type -> weir.v1.DeployTasksRequest
-	7,  // 23: weir.v1.TaskExecutorService.CancelTasks:input_type -> weir.v1.CancelTasksRequest
-	9,  // 24: weir.v1.TaskExecutorService.TriggerCheckpoint:input_type -> weir.v1.TriggerCheckpointRequest
-	11, // 25: weir.v1.TaskExecutorService.NotifyCheckpointComplete:input_type -> weir.v1.NotifyCheckpointCompleteRequest
-	13, // 26: weir.v1.TaskExecutorService.NotifyCheckpointAborted:input_type -> weir.v1.NotifyCheckpointAbortedRequest
-	1,  // 27: weir.v1.TaskExecutorService.PlanJob:output_type -> weir.v1.PlanJobResponse
-	6,  // 28: weir.v1.TaskExecutorService.DeployTasks:output_type -> weir.v1.DeployTasksResponse
-	8,  // 29: weir.v1.TaskExecutorService.CancelTasks:output_type -> weir.v1.CancelTasksResponse
-	10, // 30: weir.v1.TaskExecutorService.TriggerCheckpoint:output_type -> weir.v1.TriggerCheckpointResponse
-	12, // 31: weir.v1.TaskExecutorService.NotifyCheckpointComplete:output_type -> weir.v1.NotifyCheckpointCompleteResponse
-	14, // 32: weir.v1.TaskExecutorService.NotifyCheckpointAborted:output_type -> weir.v1.NotifyCheckpointAbortedResponse
-	27, // [27:33] is the sub-list for method output_type
-	21, // [21:27] is the sub-list for method input_type
-	21, // [21:21] is the sub-list for extension type_name
-	21, // [21:21] is the sub-list for extension extendee
-	0,  // [0:21] is the sub-list for field type_name
+	22, // 16: weir.v1.TriggerCheckpointRequest.format:type_name -> weir.v1.SavepointFormat
+	18, // 17: weir.v1.TriggerCheckpointResponse.unknown_attempts:type_name -> weir.v1.AttemptId
+	18, // 18: weir.v1.NotifyCheckpointCompleteRequest.attempts:type_name -> weir.v1.AttemptId
+	18, // 19: weir.v1.NotifyCheckpointCompleteResponse.unknown_attempts:type_name -> weir.v1.AttemptId
+	18, // 20: weir.v1.NotifyCheckpointAbortedRequest.attempts:type_name -> weir.v1.AttemptId
+	18, // 21: weir.v1.NotifyCheckpointAbortedResponse.unknown_attempts:type_name -> weir.v1.AttemptId
+	0,  // 22: weir.v1.TaskExecutorService.PlanJob:input_type -> weir.v1.PlanJobRequest
+	2,  // 23: weir.v1.TaskExecutorService.DeployTasks:input_type -> weir.v1.DeployTasksRequest
+	7,  // 24: weir.v1.TaskExecutorService.CancelTasks:input_type -> weir.v1.CancelTasksRequest
+	9,  // 25: weir.v1.TaskExecutorService.TriggerCheckpoint:input_type -> weir.v1.TriggerCheckpointRequest
+	11, // 26: weir.v1.TaskExecutorService.NotifyCheckpointComplete:input_type -> weir.v1.NotifyCheckpointCompleteRequest
+	13, // 27: weir.v1.TaskExecutorService.NotifyCheckpointAborted:input_type -> weir.v1.NotifyCheckpointAbortedRequest
+	1,  // 28: weir.v1.TaskExecutorService.PlanJob:output_type -> weir.v1.PlanJobResponse
+	6,  // 29: weir.v1.TaskExecutorService.DeployTasks:output_type -> weir.v1.DeployTasksResponse
+	8,  // 30: weir.v1.TaskExecutorService.CancelTasks:output_type -> weir.v1.CancelTasksResponse
+	10, // 31: weir.v1.TaskExecutorService.TriggerCheckpoint:output_type -> weir.v1.TriggerCheckpointResponse
+	12, // 32: weir.v1.TaskExecutorService.NotifyCheckpointComplete:output_type -> weir.v1.NotifyCheckpointCompleteResponse
+	14, // 33: weir.v1.TaskExecutorService.NotifyCheckpointAborted:output_type -> weir.v1.NotifyCheckpointAbortedResponse
+	28, // [28:34] is the sub-list for method output_type
+	22, // [22:28] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_weir_v1_taskexecutor_proto_init() }
