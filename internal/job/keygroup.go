@@ -41,3 +41,14 @@ func KeyGroupOwner(group, parallelism, maxParallelism int) int {
 
 // KeyGroupOf returns the key group of a key with the given hash. It is the only place where a key's group is computed.
 func KeyGroupOf(hash uint64, maxParallelism int) int { return int(hash % uint64(maxParallelism)) }
+
+// HashInGroupOf returns a hash that is as spread as hash and is in the key group of another one: that of an entry which belongs to a key and is found
+// by more than the key.
+func HashInGroupOf(of, hash uint64, maxParallelism int) uint64 {
+	groups := uint64(maxParallelism)
+	first := hash - hash%groups
+	if out := first + of%groups; out >= first {
+		return out
+	}
+	return first - groups + of%groups // the last groups of the numbers are not complete
+}

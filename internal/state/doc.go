@@ -15,5 +15,5 @@
 // storage). The package imports job alone: generic tables must be instantiated where the user's types are known, so stream imports
 // state and not the other way round.
 //
-// Start at: table.go, then page.go, then snapshot.go.
+// Start at: table.go, then page.go, then snapshot.go; sweep.go goes through a table a bit at a time.
 package state

@@ -11,9 +11,10 @@ import (
 
 // Snapshot is a table as it was at one moment. It may be read from any goroutine, also from several at once, until it is released.
 type Snapshot[K comparable, V any] struct {
-	owned  job.KeyGroupRange
-	mark   *mark
-	groups []view[K, V]
+	owned          job.KeyGroupRange
+	maxParallelism int
+	mark           *mark
+	groups         []view[K, V]
 }
 
 // mark is what a table keeps of a snapshot, so that a released snapshot that is still referenced by the table costs nothing.
@@ -33,9 +34,10 @@ type view[K comparable, V any] struct {
 func (t *Table[K, V]) Snapshot() *Snapshot[K, V] {
 	t.forgetReleased()
 	s := &Snapshot[K, V]{
-		owned:  t.owned,
-		mark:   &mark{version: t.version},
-		groups: make([]view[K, V], len(t.groups)),
+		owned:          t.owned,
+		maxParallelism: t.maxParallelism,
+		mark:           &mark{version: t.version},
+		groups:         make([]view[K, V], len(t.groups)),
 	}
 	for i := range t.groups {
 		g := &t.groups[i]
@@ -70,6 +72,22 @@ func (s *Snapshot[K, V]) Groups() job.KeyGroupRange { return s.owned }
 // Len is the number of entries of a key group.
 func (s *Snapshot[K, V]) Len(group int) int { return s.view(group).count }
 
+// Get returns the value that key had, and whether there was one.
+func (s *Snapshot[K, V]) Get(hash uint64, key K) (V, bool) {
+	v, f := s.view(job.KeyGroupOf(hash, s.maxParallelism)), fingerprintOf(hash)
+	p := v.dir[int(f)*len(v.dir)>>fingerprintBits]
+	for {
+		if i := p.find(f, key); i >= 0 {
+			return p.entries[i].value, true
+		}
+		if p.next == 0 {
+			var zero V
+			return zero, false
+		}
+		p = v.overflow[p.next-1]
+	}
+}
+
 // Range calls fn for each entry of a key group until fn returns an error, which it returns.
 func (s *Snapshot[K, V]) Range(group int, fn func(key K, v V) error) error {
 	v := s.view(group)
@@ -91,7 +109,7 @@ func (s *Snapshot[K, V]) Range(group int, fn func(key K, v V) error) error {
 	return nil
 }
 
-// Release ends the snapshot: the table no longer copies for it. Call it when all calls of Range and Len have returned; after it they
+// Release ends the snapshot: the table no longer copies for it. Call it when all calls of Range, Get and Len have returned; after it they
 // panic, since the pages may change under them. Release may be called from any goroutine and more than once.
 func (s *Snapshot[K, V]) Release() { s.mark.released.Store(true) }
 
