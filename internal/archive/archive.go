@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/weirstream/weir/internal/checkpoint"
+	"github.com/weirstream/weir/internal/location"
 )
 
 // ErrUncertain is in the error of Storage.CreateFile when nobody knows whether the file was written.
@@ -36,13 +37,16 @@ type Archive struct {
 	Root Storage
 	At   string
 	// Open opens another directory by its location. The directory is made if it does not exist, but with mustExist that is an error.
-	Open func(location string, mustExist bool) (Storage, error)
+	Open func(ctx context.Context, location string, mustExist bool) (Storage, error)
 }
 
 // Name is the name of the directory that somebody has given the path of; a path of its metadata will do.
 func (a *Archive) Name(given string) string {
-	dir := strings.TrimSuffix(strings.TrimRight(given, "/"), "/"+checkpoint.MetadataFile)
-	if inside, ok := relativeTo(a.At, dir); ok {
+	dir := strings.TrimRight(given, "/")
+	if parent, name := location.Split(dir); name == checkpoint.MetadataFile && parent != "" {
+		dir = parent
+	}
+	if inside, ok := location.Below(a.At, dir); ok {
 		return inside
 	}
 	return dir
@@ -50,15 +54,15 @@ func (a *Archive) Name(given string) string {
 
 // Location is a directory as people write it.
 func (a *Archive) Location(dir string) string {
-	if dir == "" || IsLocation(dir) {
+	if dir == "" || location.Is(dir) {
 		return dir
 	}
-	return Join(a.At, dir)
+	return location.Join(a.At, dir)
 }
 
 // Files lists the files below dir, with names relative to it.
 func (a *Archive) Files(ctx context.Context, dir string) ([]string, error) {
-	s, in, err := a.inside(dir)
+	s, in, err := a.inside(ctx, dir)
 	if err != nil {
 		return nil, err
 	}
@@ -104,23 +108,23 @@ func (a *Archive) MakeDurable(ctx context.Context, dir string) error {
 		err = a.publish(ctx, dir, data)
 	}
 	if err != nil {
-		return fmt.Errorf("%s cannot be made durable: %w", a.Location(dir+"/"+checkpoint.MetadataFile), err)
+		return fmt.Errorf("%s cannot be made durable: %w", a.Location(location.Join(dir, checkpoint.MetadataFile)), err)
 	}
 	return nil
 }
 
 // MakeDir makes a directory in another one, and gives its name.
 func (a *Archive) MakeDir(ctx context.Context, parent, name string) (string, error) {
-	s, err := a.Open(parent, false)
+	s, err := a.Open(ctx, parent, false)
 	if err != nil {
 		return "", err
 	}
-	return Join(parent, name), s.MkdirAll(ctx, name)
+	return location.Join(parent, name), s.MkdirAll(ctx, name)
 }
 
 // Discard deletes the checkpoint in dir, its metadata first.
 func (a *Archive) Discard(ctx context.Context, dir string) error {
-	return a.above(dir, func(s Storage, name string) error { return s.DiscardCheckpoint(ctx, name) })
+	return a.above(ctx, dir, func(s Storage, name string) error { return s.DiscardCheckpoint(ctx, name) })
 }
 
 // Dispose is Discard for a directory that a person has named: checkpoint.ErrNotOurs is in the error if it is no checkpoint.
@@ -135,7 +139,7 @@ func (a *Archive) Dispose(ctx context.Context, dir string) error {
 			return err
 		}
 	}
-	_, name := Split(dir)
+	_, name := location.Split(dir)
 	if err := checkpoint.CheckDisposable(name, files, metadata); err != nil {
 		return err
 	}
@@ -143,7 +147,7 @@ func (a *Archive) Dispose(ctx context.Context, dir string) error {
 }
 
 func (a *Archive) metadata(ctx context.Context, dir string) ([]byte, error) {
-	s, in, err := a.inside(dir)
+	s, in, err := a.inside(ctx, dir)
 	if err != nil {
 		return nil, err
 	}
@@ -151,25 +155,25 @@ func (a *Archive) metadata(ctx context.Context, dir string) ([]byte, error) {
 }
 
 func (a *Archive) publish(ctx context.Context, dir string, data []byte) error {
-	return a.above(dir, func(s Storage, name string) error { return s.CreateFile(ctx, name+"/"+checkpoint.MetadataFile, data) })
+	return a.above(ctx, dir, func(s Storage, name string) error { return s.CreateFile(ctx, name+"/"+checkpoint.MetadataFile, data) })
 }
 
 // inside gives the storage of a directory, and what is in front of the names of its files there.
-func (a *Archive) inside(dir string) (s Storage, prefix string, err error) {
-	if !IsLocation(dir) {
+func (a *Archive) inside(ctx context.Context, dir string) (s Storage, prefix string, err error) {
+	if !location.Is(dir) {
 		return a.Root, dir + "/", nil
 	}
-	s, err = a.Open(dir, true)
+	s, err = a.Open(ctx, dir, true)
 	return s, "", err
 }
 
 // above calls f with a storage that dir is in, and its name there.
-func (a *Archive) above(dir string, f func(s Storage, name string) error) error {
-	if !IsLocation(dir) {
+func (a *Archive) above(ctx context.Context, dir string, f func(s Storage, name string) error) error {
+	if !location.Is(dir) {
 		return f(a.Root, dir)
 	}
-	parent, name := Split(dir)
-	s, err := a.Open(parent, true)
+	parent, name := location.Split(dir)
+	s, err := a.Open(ctx, parent, true)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/weirstream/weir/internal/location"
 )
 
 // ErrNoCheckpoint: no completed checkpoint is at a path, nor below it.
@@ -56,21 +58,18 @@ func candidatesAt(dir string, fallback bool, files func(dir string) ([]string, e
 		out = append(out, dir)
 	} else {
 		for _, sub := range NewestFirst(names) {
-			out = append(out, join(dir, sub))
+			out = append(out, location.Join(dir, sub))
 		}
 	}
-	if id, ok := chkID(path.Base(dir)); ok && fallback {
-		parent := strings.TrimSuffix(dir, "/"+path.Base(dir))
-		if parent == dir {
-			parent = ""
-		}
+	parent, name := location.Split(dir)
+	if id, ok := chkID(name); ok && fallback {
 		older, err := files(parent)
 		if err != nil {
 			return nil, err
 		}
 		for _, sub := range NewestFirst(older) {
 			if other, _ := chkID(sub); other < id {
-				out = append(out, join(parent, sub))
+				out = append(out, location.Join(parent, sub))
 			}
 		}
 	}
@@ -78,14 +77,6 @@ func candidatesAt(dir string, fallback bool, files func(dir string) ([]string, e
 		return nil, ErrNoCheckpoint
 	}
 	return out, nil
-}
-
-// join adds a name to a path or a URL.
-func join(dir, name string) string {
-	if dir == "" {
-		return name
-	}
-	return strings.TrimRight(dir, "/") + "/" + name
 }
 
 // NewestFirst finds the completed checkpoints among the files below the directory of a job: the names of the directories in it that hold

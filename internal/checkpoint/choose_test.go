@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/weirstream/weir/internal/location"
 )
 
 // shelf is stored checkpoints by directory; a bad one has metadata that cannot be read.
@@ -17,8 +19,12 @@ type shelf map[string]bool
 func (s shelf) files(dir string) ([]string, error) {
 	var out []string
 	for at := range s {
-		if rest, ok := strings.CutPrefix(at+"/"+MetadataFile, join(dir, "")); ok {
-			out = append(out, rest)
+		if rest, ok := location.Below(dir, at); ok {
+			out = append(out, rest+"/"+MetadataFile)
+		} else if location.Same(dir, at) {
+			out = append(out, MetadataFile)
+		} else if dir == "" && !location.Is(at) {
+			out = append(out, at+"/"+MetadataFile)
 		}
 	}
 	return out, nil
@@ -36,7 +42,8 @@ func (s shelf) read(dir string) (*Metadata, error) {
 }
 
 func TestChoose(t *testing.T) {
-	s := shelf{"j/chk-9": true, "j/chk-10": true, "j/chk-11": false, "k/chk-1": false, "k/chk-2": false, "savepoint-a-b": true, "/abs/j/chk-3": true}
+	s := shelf{"j/chk-9": true, "j/chk-10": true, "j/chk-11": false, "k/chk-1": false, "k/chk-2": false, "savepoint-a-b": true, "/abs/j/chk-3": true,
+		"s3://b/j/chk-3?region=r": true}
 	for _, c := range []struct {
 		dir      string
 		fallback bool
@@ -55,6 +62,8 @@ func TestChoose(t *testing.T) {
 		{"k", true, "error: checkpoint k/chk-2 cannot be used: checksum mismatch\ncheckpoint k/chk-1 cannot be used: checksum mismatch\nthere is no older one", 0},
 		{"none", true, "error: no completed checkpoint", 0},
 		{"/abs/j", false, "/abs/j/chk-3", 0},
+		{"s3://b/j?region=r", false, "s3://b/j/chk-3?region=r", 0},
+		{"s3://b/j/chk-4?region=r", true, "s3://b/j/chk-3?region=r", 0},
 		{"/abs/j/chk-4", true, "/abs/j/chk-3", 0},
 	} {
 		got, err := Choose(c.dir, c.fallback, s.files, s.read)

@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weirstream/weir/internal/inspect"
-	"github.com/weirstream/weir/internal/storage"
+	"github.com/weirstream/weir/internal/storage/schemes"
 )
 
 func (w *weir) checkpointSweepCommand() *cobra.Command {
@@ -18,7 +18,7 @@ func (w *weir) checkpointSweepCommand() *cobra.Command {
 	dryRun := cmd.Flags().Bool("dry-run", false, "show what would be deleted")
 	age := cmd.Flags().Duration("older-than", time.Hour, "age that a file must have")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		files, err := storage.OpenExisting(args[0])
+		files, err := schemes.OpenExisting(cmd.Context(), args[0])
 		if err != nil {
 			return err
 		}

@@ -8,17 +8,19 @@ import (
 	"path"
 
 	"github.com/weirstream/weir/internal/checkpoint"
+	"github.com/weirstream/weir/internal/location"
 	"github.com/weirstream/weir/internal/storage"
+	"github.com/weirstream/weir/internal/storage/schemes"
 )
 
-// Dispose deletes the checkpoint or savepoint at location, its metadata first. Whether a job still uses it is for the caller to know.
-func Dispose(ctx context.Context, location string) error {
-	parent, name := path.Split(path.Clean(Directory(location)))
-	names, err := filesIn(ctx, Directory(location))
+// Dispose deletes the checkpoint or savepoint at a location, its metadata first. Whether a job still uses it is for the caller to know.
+func Dispose(ctx context.Context, at string) error {
+	parent, name := location.Split(Directory(at))
+	names, err := filesIn(ctx, Directory(at))
 	if err != nil {
 		return err
 	}
-	files, err := storage.OpenExisting(cmp.Or(parent, "."))
+	files, err := schemes.OpenExisting(ctx, cmp.Or(parent, "."))
 	if err != nil {
 		return err
 	}
@@ -27,7 +29,7 @@ func Dispose(ctx context.Context, location string) error {
 		return err
 	}
 	if err := checkpoint.CheckDisposable(name, names, metadata); err != nil {
-		return fmt.Errorf("%s: %w", location, err)
+		return fmt.Errorf("%s: %w", at, err)
 	}
 	return storage.DiscardCheckpoint(ctx, files, name)
 }

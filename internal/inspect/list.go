@@ -7,7 +7,8 @@ import (
 	"strings"
 
 	"github.com/weirstream/weir/internal/checkpoint"
-	"github.com/weirstream/weir/internal/storage"
+	"github.com/weirstream/weir/internal/location"
+	"github.com/weirstream/weir/internal/storage/schemes"
 )
 
 // Listed is a checkpoint or savepoint that was found in a directory.
@@ -20,8 +21,8 @@ type Listed struct {
 
 // List finds the checkpoints and savepoints below a directory, at any depth, by path. It sees whether their state files are there and long enough;
 // Verify reads them.
-func List(ctx context.Context, location string) ([]Listed, error) {
-	files, err := storage.OpenExisting(location)
+func List(ctx context.Context, at string) ([]Listed, error) {
+	files, err := schemes.OpenExisting(ctx, at)
 	if err != nil {
 		return nil, err
 	}
@@ -40,10 +41,7 @@ func List(ctx context.Context, location string) ([]Listed, error) {
 			continue
 		}
 		dir = strings.TrimSuffix(dir, "/")
-		l := Listed{Location: strings.TrimRight(location, "/"), Bytes: info.Size}
-		if dir != "" {
-			l.Location += "/" + dir
-		}
+		l := Listed{Location: location.Join(at, dir), Bytes: info.Size}
 		s, err := read(ctx, files, dir, l.Location)
 		if err != nil {
 			l.Problem = err

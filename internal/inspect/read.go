@@ -6,10 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"strings"
 
 	"github.com/weirstream/weir/internal/checkpoint"
+	"github.com/weirstream/weir/internal/location"
 	"github.com/weirstream/weir/internal/storage"
+	"github.com/weirstream/weir/internal/storage/schemes"
 )
 
 // ErrNotCheckpoint: the directory holds no completed checkpoint or savepoint.
@@ -24,26 +25,23 @@ type Stored struct {
 	dir   string // in files; "" is the root
 }
 
-// Read reads the metadata of the checkpoint at location, which is its directory or the _metadata file in it, as a path or a file:// URL.
+// Read reads the metadata of the checkpoint at a location, which is its directory or the _metadata file in it, as a path or a file:// URL.
 // It gives storage.ErrNotFound when there is no such directory, and ErrNotCheckpoint when there is no metadata in it.
-func Read(ctx context.Context, location string) (*Stored, error) {
-	location = Directory(location)
-	files, err := storage.OpenExisting(location)
+func Read(ctx context.Context, at string) (*Stored, error) {
+	at = Directory(at)
+	files, err := schemes.OpenExisting(ctx, at)
 	if err != nil {
 		return nil, err
 	}
-	return read(ctx, files, "", location)
+	return read(ctx, files, "", at)
 }
 
 // Directory is the directory that is meant by the path of a checkpoint, where people may name its _metadata file too.
-func Directory(location string) string {
-	if dir, ok := strings.CutSuffix(location, "/"+checkpoint.MetadataFile); ok && dir != "" {
-		return dir
+func Directory(at string) string {
+	if parent, name := location.Split(at); name == checkpoint.MetadataFile {
+		return cmp.Or(parent, ".")
 	}
-	if location == checkpoint.MetadataFile {
-		return "."
-	}
-	return location
+	return at
 }
 
 // ReadFrom reads the metadata of the checkpoint in a directory of a storage.
@@ -66,11 +64,11 @@ func read(ctx context.Context, files storage.Storage, dir, location string) (*St
 	return &Stored{Location: location, Metadata: md, files: files, dir: dir}, nil
 }
 
-// Choose reads the checkpoint that is meant by location, as a submission with the same path and the same fallback would. skipped says which
+// Choose reads the checkpoint that is meant by a location, as a submission with the same path and the same fallback would. skipped says which
 // newer ones cannot be read.
-func Choose(ctx context.Context, location string, fallback bool) (s *Stored, skipped []error, err error) {
+func Choose(ctx context.Context, at string, fallback bool) (s *Stored, skipped []error, err error) {
 	stored := map[string]*Stored{}
-	choice, err := checkpoint.Choose(strings.TrimRight(Directory(location), "/"), fallback,
+	choice, err := checkpoint.Choose(Directory(at), fallback,
 		func(dir string) ([]string, error) { return filesIn(ctx, dir) },
 		func(dir string) (*checkpoint.Metadata, error) {
 			s, err := Read(ctx, dir)
@@ -85,13 +83,13 @@ func Choose(ctx context.Context, location string, fallback bool) (s *Stored, ski
 			return s.Metadata, s.Metadata.CheckFiles(names)
 		})
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", location, err)
+		return nil, nil, fmt.Errorf("%s: %w", at, err)
 	}
 	return stored[choice.Dir], choice.Skipped, nil
 }
 
 func filesIn(ctx context.Context, dir string) ([]string, error) {
-	files, err := storage.OpenExisting(cmp.Or(dir, "."))
+	files, err := schemes.OpenExisting(ctx, cmp.Or(dir, "."))
 	if err != nil {
 		return nil, err
 	}

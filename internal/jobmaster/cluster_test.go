@@ -17,6 +17,7 @@ import (
 	"github.com/weirstream/weir/internal/gateway"
 	"github.com/weirstream/weir/internal/inspect/inspecttest"
 	"github.com/weirstream/weir/internal/job"
+	"github.com/weirstream/weir/internal/location"
 )
 
 // cluster is a job master with fake executors and a storage in memory, for use in a bubble.
@@ -54,8 +55,8 @@ func newCluster(t *testing.T, change ...func(*Config)) *cluster {
 }
 
 // openIn opens directories outside the checkpoint directory.
-func openIn(elsewhere *memory) func(location string, mustExist bool) (archive.Storage, error) {
-	return func(location string, mustExist bool) (archive.Storage, error) {
+func openIn(elsewhere *memory) func(_ context.Context, location string, mustExist bool) (archive.Storage, error) {
+	return func(_ context.Context, location string, mustExist bool) (archive.Storage, error) {
 		if mustExist && !elsewhere.hasDir(location) {
 			return nil, fmt.Errorf("%s: no such directory", location)
 		}
@@ -295,7 +296,7 @@ func (x *executor) TriggerCheckpoint(ctx context.Context, r gateway.TriggerCheck
 		x.work.Go(func() {
 			file := checkpoint.StateFile(a, r.ID)
 			files := x.c.storage
-			if archive.IsLocation(r.Dir) {
+			if location.Is(r.Dir) {
 				files = x.c.elsewhere
 			}
 			if err := files.CreateFile(x.c.t.Context(), r.Dir+"/"+file, []byte("state")); err != nil {

@@ -8,9 +8,9 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/weirstream/weir/internal/archive"
 	"github.com/weirstream/weir/internal/checkpoint"
 	"github.com/weirstream/weir/internal/gateway"
+	"github.com/weirstream/weir/internal/location"
 )
 
 // DisposeSavepoint implements gateway.Jobs. The metadata goes first, so that nobody finds a half of it.
@@ -19,7 +19,7 @@ func (m *JobMaster) DisposeSavepoint(ctx context.Context, given string) error {
 	refuse := func(code gateway.Code, err error, remedy string) error {
 		return &gateway.Error{Code: code, Reason: gateway.ReasonBadCheckpoint, Message: fmt.Sprintf("cannot delete %s: %v", given, err), Remedy: remedy}
 	}
-	if !archive.IsLocation(dir) && !strings.Contains(dir, "/") { // all checkpoints of a job, or of all jobs
+	if !location.Is(dir) && !strings.Contains(dir, "/") { // all checkpoints of a job, or of all jobs
 		return refuse(gateway.InvalidArgument, checkpoint.ErrNotOurs, "name a directory chk-<n> or savepoint-<job>-<name>, by its absolute path")
 	}
 	if user, used := m.userOf(dir); used {

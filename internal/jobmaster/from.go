@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/weirstream/weir/internal/archive"
 	"github.com/weirstream/weir/internal/checkpoint"
 	"github.com/weirstream/weir/internal/coordinator"
 	"github.com/weirstream/weir/internal/gateway"
 	"github.com/weirstream/weir/internal/job"
+	"github.com/weirstream/weir/internal/location"
 )
 
 // origin is the checkpoint that a job starts from.
@@ -81,12 +81,12 @@ func (m *JobMaster) userOf(dir string) (job.ID, bool) {
 		if v.status.State.Terminal() {
 			continue
 		}
-		if l.restored != nil && archive.Plain(l.restored.Dir) == archive.Plain(dir) && (l.restored.Claimed || v.status.Last == nil) {
+		if l.restored != nil && location.Same(l.restored.Dir, dir) && (l.restored.Claimed || v.status.Last == nil) {
 			return l.id, true
 		}
 		for _, s := range v.checkpoints {
 			ofUser := s.Kind == checkpoint.Savepoint && s.State == coordinator.StateCompleted
-			if archive.Plain(s.Dir) == archive.Plain(dir) && s.State != coordinator.StateAborted && !s.Discarded && !ofUser {
+			if location.Same(s.Dir, dir) && s.State != coordinator.StateAborted && !s.Discarded && !ofUser {
 				return l.id, true
 			}
 		}

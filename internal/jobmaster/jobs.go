@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/weirstream/weir/internal/archive"
 	"github.com/weirstream/weir/internal/checkpoint"
 	"github.com/weirstream/weir/internal/coordinator"
 	"github.com/weirstream/weir/internal/gateway"
 	"github.com/weirstream/weir/internal/inbox"
 	"github.com/weirstream/weir/internal/job"
+	"github.com/weirstream/weir/internal/location"
 )
 
 // List implements gateway.Jobs, in order of submission.
@@ -97,7 +97,7 @@ func (m *JobMaster) savepointDir(id job.ID, dir string) (string, error) {
 	if dir == "" {
 		dir = m.cfg.SavepointDir
 	}
-	if dir != "" && !archive.IsLocation(dir) {
+	if dir != "" && !location.Is(dir) {
 		return "", &gateway.Error{
 			Code: gateway.InvalidArgument, Reason: gateway.ReasonBadParameter, Job: id,
 			Message: fmt.Sprintf("savepoint directory %q is relative", dir), Remedy: "give an absolute path or a URL that the job master can reach",

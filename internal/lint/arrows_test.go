@@ -12,9 +12,10 @@ var arrows = map[string][]string{
 	"internal/job":     {},
 	"internal/element": {"internal/job"},
 
-	"internal/checkpoint":  {"internal/job"},
+	"internal/location":    {},
+	"internal/checkpoint":  {"internal/job", "internal/location"},
 	"internal/gateway":     {"internal/job", "internal/checkpoint"},
-	"internal/archive":     {"internal/checkpoint"},
+	"internal/archive":     {"internal/checkpoint", "internal/location"},
 	"internal/coordinator": {"internal/job", "internal/checkpoint"},
 	"internal/scheduler":   {"internal/job", "internal/checkpoint"},
 
@@ -29,12 +30,13 @@ var arrows = map[string][]string{
 	"connector/print":              {"stream"},
 	"internal/storage":             {},
 	"internal/storage/storagetest": {"internal/storage"},
+	"internal/storage/schemes":     {"internal/storage", "internal/location"},
 
 	"internal/exchange": {"internal/job", "internal/element"},
 	"internal/task":     {"internal/job", "internal/checkpoint", "internal/element", "stream"},
 	"internal/taskexecutor": {
 		"internal/job", "internal/checkpoint", "internal/element", "internal/gateway", "internal/plan", "internal/task",
-		"internal/exchange", "internal/storage", "stream",
+		"internal/exchange", "internal/storage", "internal/location", "stream",
 	},
 	"internal/ha":         {"internal/job", "internal/checkpoint", "internal/storage"},
 	"internal/inbox":      {},
@@ -42,7 +44,7 @@ var arrows = map[string][]string{
 	"internal/slotpool":   {"internal/job", "internal/gateway"},
 	"internal/jobmaster": {
 		"internal/job", "internal/checkpoint", "internal/gateway", "internal/coordinator", "internal/scheduler", "internal/slotpool", "internal/inbox", "internal/ha",
-		"internal/archive", "internal/masterhook",
+		"internal/archive", "internal/masterhook", "internal/location",
 	},
 
 	"internal/rpc/pb": {},
@@ -50,7 +52,7 @@ var arrows = map[string][]string{
 
 	"internal/node": {
 		"internal/job", "internal/checkpoint", "internal/element", "internal/gateway", "internal/jobmaster", "internal/taskexecutor",
-		"internal/exchange", "internal/rpc", "internal/storage", "internal/inspect", "internal/ha", "internal/masterhook", "internal/plan", "internal/archive",
+		"internal/exchange", "internal/rpc", "internal/storage", "internal/storage/schemes", "internal/inspect", "internal/ha", "internal/masterhook", "internal/plan", "internal/archive",
 		"internal/metrics", "stream",
 	},
 	"internal/sim": {
@@ -58,13 +60,13 @@ var arrows = map[string][]string{
 		"internal/gateway", "internal/ha", "internal/slotpool", "internal/storage", "internal/storage/storagetest",
 	},
 	"internal/metrics": {"internal/job", "internal/gateway"},
-	"internal/inspect": {"internal/job", "internal/checkpoint", "internal/storage", "stream/codec"},
+	"internal/inspect": {"internal/job", "internal/checkpoint", "internal/location", "internal/storage", "internal/storage/schemes", "stream/codec"},
 	"internal/inspect/inspecttest": {
-		"internal/job", "internal/checkpoint", "internal/gateway", "internal/inspect", "internal/storage",
+		"internal/job", "internal/checkpoint", "internal/gateway", "internal/inspect", "internal/storage", "internal/storage/schemes",
 	},
 	"internal/cli": {
 		"internal/job", "internal/checkpoint", "internal/gateway", "internal/rpc", "internal/node", "internal/inspect", "internal/plan",
-		"internal/storage", "internal/cli/view", "stream",
+		"internal/storage", "internal/storage/schemes", "internal/cli/view", "stream",
 	},
 	"internal/cli/view": {"internal/checkpoint", "internal/gateway", "internal/inspect"},
 	"internal/lint":     {},

@@ -9,7 +9,7 @@ import (
 
 	"github.com/weirstream/weir/internal/exchange"
 	"github.com/weirstream/weir/internal/rpc"
-	"github.com/weirstream/weir/internal/storage"
+	"github.com/weirstream/weir/internal/storage/schemes"
 	"github.com/weirstream/weir/internal/taskexecutor"
 )
 
@@ -67,30 +67,50 @@ type frames struct{}
 func (frames) Get(size int) *[]byte { return rpc.GetFrame(size) }
 func (frames) Put(b *[]byte)        { rpc.PutFrame(b) }
 
+// maxStorages is how many storages an executor keeps open: its checkpoint directory, and those of savepoints, which come and go.
+const maxStorages = 16
+
 // storages opens each storage once: opening checks that it can be written to.
 type storages struct {
-	mu struct {
+	opener *schemes.Opener
+	mu     struct {
 		sync.Mutex
 		opened map[string]taskexecutor.Storage
 	}
 }
 
 func newStorages() *storages {
-	s := &storages{}
+	s := &storages{opener: schemes.New()}
 	s.mu.opened = map[string]taskexecutor.Storage{}
 	return s
 }
 
-func (s *storages) open(location string) (taskexecutor.Storage, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if st := s.mu.opened[location]; st != nil {
+func (s *storages) open(ctx context.Context, location string, readOnly bool) (taskexecutor.Storage, error) {
+	if st := s.get(location); st != nil {
 		return st, nil
 	}
-	st, err := storage.Open(location)
+	if readOnly {
+		return s.opener.Find(ctx, location)
+	}
+	st, err := s.opener.Open(ctx, location)
 	if err != nil {
 		return nil, err
 	}
-	s.mu.opened[location] = st
+	s.put(location, st)
 	return st, nil
+}
+
+func (s *storages) get(location string) taskexecutor.Storage {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mu.opened[location]
+}
+
+func (s *storages) put(location string, st taskexecutor.Storage) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.mu.opened) >= maxStorages {
+		clear(s.mu.opened)
+	}
+	s.mu.opened[location] = st
 }

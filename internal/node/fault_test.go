@@ -17,7 +17,7 @@ import (
 	"github.com/weirstream/weir/internal/gateway"
 	"github.com/weirstream/weir/internal/job"
 	"github.com/weirstream/weir/internal/rpc"
-	"github.com/weirstream/weir/internal/storage"
+	"github.com/weirstream/weir/internal/storage/schemes"
 	"github.com/weirstream/weir/internal/taskexecutor"
 	"github.com/weirstream/weir/stream"
 )
@@ -65,8 +65,10 @@ func (c *cluster) limitedExecutor(limit int, jobs ...stream.Definition) {
 	address := lis.Addr().String()
 	e := taskexecutor.New(taskexecutor.Config{
 		ID: "limited", Incarnation: "1", Address: address, Slots: 1, Jobs: jobs, Log: log, JobMaster: rpc.NewJobMaster(conn),
-		Network:     exchange.NewNetwork(exchange.Config{Address: address, Frames: frames{}}), // one task: nobody is dialed
-		OpenStorage: func(location string) (taskexecutor.Storage, error) { return storage.Open(location) },
+		Network: exchange.NewNetwork(exchange.Config{Address: address, Frames: frames{}}), // one task: nobody is dialed
+		OpenStorage: func(ctx context.Context, location string, _ bool) (taskexecutor.Storage, error) {
+			return schemes.New().Open(ctx, location)
+		},
 	})
 	server := rpc.NewServer(log)
 	rpc.RegisterTaskExecutor(server, e)

@@ -28,6 +28,7 @@ import (
 	"github.com/weirstream/weir/internal/metrics"
 	"github.com/weirstream/weir/internal/rpc"
 	"github.com/weirstream/weir/internal/storage"
+	"github.com/weirstream/weir/internal/storage/schemes"
 	"github.com/weirstream/weir/stream"
 )
 
@@ -63,7 +64,7 @@ func RunJobMaster(ctx context.Context, cfg JobMasterConfig) error {
 		}
 		defer func() { _ = store.Close() }() // the end of the process gives the lock back all the same
 	}
-	jm, err := newJobMaster(cfg, store, dialExecutor)
+	jm, err := newJobMaster(ctx, cfg, store, dialExecutor)
 	if err != nil {
 		return err
 	}
@@ -98,12 +99,13 @@ func RunJobMaster(ctx context.Context, cfg JobMasterConfig) error {
 }
 
 // newJobMaster makes a job master; without a store its epoch is 1.
-func newJobMaster(cfg JobMasterConfig, store *ha.Store, dial func(string) (gateway.TaskExecutor, io.Closer, error)) (*jobmaster.JobMaster, error) {
+func newJobMaster(ctx context.Context, cfg JobMasterConfig, store *ha.Store, dial func(string) (gateway.TaskExecutor, io.Closer, error)) (*jobmaster.JobMaster, error) {
 	dir, err := absolute(cfg.CheckpointDir)
 	if err != nil {
 		return nil, err
 	}
-	files, err := storage.Open(dir)
+	opener := schemes.New()
+	files, err := opener.Open(ctx, dir)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +116,7 @@ func newJobMaster(cfg JobMasterConfig, store *ha.Store, dial func(string) (gatew
 		}
 	}
 	config := jobmaster.Config{
-		Log: cfg.Log, Epoch: 1, Archive: archive.Archive{Root: masterStorage{files}, At: dir, Open: openMasterStorage}, SavepointDir: savepoints,
+		Log: cfg.Log, Epoch: 1, Archive: archive.Archive{Root: masterStorage{files}, At: dir, Open: masterStorages{opener}.open}, SavepointDir: savepoints,
 		HeartbeatInterval: cfg.HeartbeatInterval, HeartbeatTimeout: cfg.HeartbeatTimeout,
 		Rules:    jobmaster.Rules{IntervalDuringBacklog: cfg.IntervalDuringBacklog, CheckpointHistory: cfg.CheckpointHistory, Fallback: cfg.Fallback, OpenHooks: hookOpener(cfg.Jobs)},
 		Sweeping: sweeping(files, cfg),
@@ -179,13 +181,15 @@ func listen(address, flag string) (net.Listener, error) {
 // masterStorage is a storage.Storage as the job master needs it.
 type masterStorage struct{ storage.Storage }
 
-func openMasterStorage(location string, mustExist bool) (archive.Storage, error) {
+// masterStorages opens the directories that are not the checkpoint directory.
+type masterStorages struct{ opener *schemes.Opener }
+
+func (m masterStorages) open(ctx context.Context, location string, mustExist bool) (archive.Storage, error) {
+	open := m.opener.Open
 	if mustExist {
-		if err := storage.Exists(location); err != nil {
-			return nil, err
-		}
+		open = m.opener.Find
 	}
-	s, err := storage.Open(location)
+	s, err := open(ctx, location)
 	if err != nil {
 		return nil, err
 	}

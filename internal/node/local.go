@@ -31,7 +31,7 @@ const localAddress = "local"
 // RunLocal runs a job master and an executor in this process, without sockets, calls use with the job master, and ends when use returns.
 func RunLocal(ctx context.Context, cfg LocalConfig, use func(ctx context.Context, jobs gateway.Jobs) error) error {
 	var executor *taskexecutor.Executor
-	jm, err := newJobMaster(JobMasterConfig{CheckpointDir: cfg.CheckpointDir, SavepointDir: cfg.SavepointDir, Jobs: cfg.Jobs, Log: cfg.Log}, nil,
+	jm, err := newJobMaster(ctx, JobMasterConfig{CheckpointDir: cfg.CheckpointDir, SavepointDir: cfg.SavepointDir, Jobs: cfg.Jobs, Log: cfg.Log}, nil,
 		func(string) (gateway.TaskExecutor, io.Closer, error) { return executor, nil, nil })
 	if err != nil {
 		return err

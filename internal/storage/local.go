@@ -35,8 +35,8 @@ func NewLocal(root string) (*Local, error) {
 	return l, nil
 }
 
-// openLocal returns the storage in a directory that is there, without a look into it.
-func openLocal(root string) (*Local, error) {
+// OpenLocal returns the storage in a directory that is there, without a look into it, so that one who may only read can look.
+func OpenLocal(root string) (*Local, error) {
 	abs, err := filepath.Abs(root)
 	if err == nil {
 		abs, err = filepath.EvalSymlinks(abs)

@@ -242,47 +242,13 @@ func writeForever(dir string) error {
 	}
 }
 
-func TestOpen_Locations(t *testing.T) {
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range []struct{ location, want string }{
-		{dir + "/new/deep", ""},
-		{"file://" + dir + "/with%20space", ""},
-		{"file://localhost" + dir + "/x", ""},
-		{"", "no checkpoint directory is given; name a directory or a file:// URL"},
-		{"s3://bucket/x", "checkpoint directory s3://bucket/x: s3 storage is not built in yet; name a directory or a file:// URL"},
-		{"gs://bucket", `checkpoint directory gs://bucket: unknown scheme "gs"; name a directory or a file:// URL`},
-		{"file://relative/x", "checkpoint directory file://relative/x is not of the form file:///absolute/path"},
-		{"file://", "checkpoint directory file:// is not of the form file:///absolute/path"},
-		{dir + "/file", "checkpoint directory " + dir + "/file is not writable: " + dir + "/file is a file and not a directory; choose another directory, or let this user write there"},
-		{dir + "/file/x", "checkpoint directory " + dir + "/file/x is not writable: not a directory; choose another directory, or let this user write there"},
-	} {
-		s, err := storage.Open(c.location)
-		if c.want == "" {
-			if err == nil {
-				err = s.WriteFile(t.Context(), "f", nil, storage.CreateOnly)
-			}
-			if err != nil {
-				t.Errorf("%q: %v", c.location, err)
-			}
-		} else if err == nil || err.Error() != c.want {
-			t.Errorf("%q: error is\n%v, want\n%s", c.location, err, c.want)
-		}
-	}
-	if _, err := os.Stat(filepath.Join(dir, "with space", "f")); err != nil {
-		t.Error(err)
-	}
-}
-
-func TestOpen_UnwritableRoot_IsOneClearLine(t *testing.T) {
+func TestNewLocal_UnwritableRoot_IsOneClearLine(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Chmod(dir, 0o555); err != nil {
 		t.Fatal(err)
 	}
 	for _, root := range []string{dir, filepath.Join(dir, "new")} {
-		_, err := asNobody(func() (storage.Storage, error) { return storage.Open(root) })
+		_, err := asNobody(func() (storage.Storage, error) { return storage.NewLocal(root) })
 		want := "checkpoint directory " + root + " is not writable: permission denied; choose another directory, or let this user write there"
 		if err == nil || err.Error() != want {
 			t.Errorf("error is\n%v, want\n%s", err, want)

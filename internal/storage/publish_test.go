@@ -112,7 +112,7 @@ func TestPublish_AfterTheTimeOfTheCaller_StillLooks(t *testing.T) {
 
 // On a real disk: the second publication of the same content is the first one's, of another content it is refused.
 func TestPublish_OnDisk_IsRepeatable(t *testing.T) {
-	s, err := storage.Open(t.TempDir())
+	s, err := storage.NewLocal(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

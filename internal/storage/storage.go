@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net/url"
-	"os"
 	"path"
 	"strings"
 	"time"
@@ -105,55 +103,6 @@ func CheckPath(name string) error {
 	return nil
 }
 
-// Open opens the storage at a directory path or a file:// URL. It makes the directory, and checks that files can be written there, so
-// that a wrong setting shows when the process starts and not at the first checkpoint.
-func Open(location string) (Storage, error) {
-	dir, err := directory(location)
-	if err != nil {
-		return nil, err
-	}
-	return NewLocal(dir)
-}
-
-// OpenExisting opens the storage at a directory path or a file:// URL as it is: nothing is made or written, so that one who may only read
-// can look. It gives ErrNotFound when there is no directory.
-func OpenExisting(location string) (*Local, error) {
-	if err := Exists(location); err != nil {
-		return nil, err
-	}
-	dir, err := directory(location)
-	if err != nil {
-		return nil, err
-	}
-	return openLocal(dir)
-}
-
-// directory finds the directory that location means.
-func directory(location string) (string, error) {
-	if location == "" {
-		return "", errors.New("no checkpoint directory is given; name a directory or a file:// URL")
-	}
-	scheme, _, isURL := strings.Cut(location, "://")
-	if !isURL {
-		return location, nil
-	}
-	switch scheme {
-	case "s3":
-		return "", fmt.Errorf("checkpoint directory %s: s3 storage is not built in yet; name a directory or a file:// URL", location)
-	case "file":
-	default:
-		return "", fmt.Errorf("checkpoint directory %s: unknown scheme %q; name a directory or a file:// URL", location, scheme)
-	}
-	u, err := url.Parse(location)
-	if err != nil {
-		return "", fmt.Errorf("checkpoint directory %s is not a URL: %w", location, err)
-	}
-	if u.Host != "" && u.Host != "localhost" || u.Path == "" || u.RawQuery != "" || u.Fragment != "" {
-		return "", fmt.Errorf("checkpoint directory %s is not of the form file:///absolute/path", location)
-	}
-	return u.Path, nil
-}
-
 // metadataFile is the file without which a directory is no checkpoint; package checkpoint gives it its name.
 const metadataFile = "_metadata"
 
@@ -165,24 +114,6 @@ func DiscardCheckpoint(ctx context.Context, s Storage, dir string) error {
 	}
 	if err := s.RemoveAll(ctx, dir); err != nil {
 		return fmt.Errorf("discard checkpoint %s: %w", dir, err)
-	}
-	return nil
-}
-
-// Exists gives ErrNotFound, with the location, when there is no directory at location.
-func Exists(location string) error {
-	dir, err := directory(location)
-	if err != nil {
-		return err
-	}
-	info, err := os.Stat(dir)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("directory %s: %w", location, ErrNotFound)
-	case err != nil:
-		return fmt.Errorf("directory %s: %w", location, err)
-	case !info.IsDir():
-		return fmt.Errorf("%s is not a directory", location)
 	}
 	return nil
 }

@@ -135,7 +135,7 @@ func (e *Executor) runTask(t *runningTask) (err error) {
 		return err
 	}
 	defer outs.Close()
-	files, err := e.openFiles(t.session.checkpointDir)
+	files, err := e.openFiles(t.ctx, t.session.checkpointDir)
 	if err != nil {
 		return err
 	}

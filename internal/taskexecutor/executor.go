@@ -27,8 +27,8 @@ type Config struct {
 	Log         *zap.Logger
 	JobMaster   gateway.JobMaster
 	Network     *exchange.Network
-	// OpenStorage opens a storage by URL or path.
-	OpenStorage func(location string) (Storage, error)
+	// OpenStorage opens a storage by URL or path. readOnly says that nothing will be written there, so that nothing has to be made or tried.
+	OpenStorage func(ctx context.Context, location string, readOnly bool) (Storage, error)
 	// RegistrationTimeout is how long the executor looks for a job master before it gives up; 0: for ever.
 	RegistrationTimeout time.Duration
 	// CancelTimeout is how long a canceled task may go on before the process ends; 0: 3 min.

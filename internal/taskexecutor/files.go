@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"io"
 	"path"
-	"strings"
 
 	"github.com/weirstream/weir/internal/checkpoint"
 	"github.com/weirstream/weir/internal/job"
+	"github.com/weirstream/weir/internal/location"
 	"github.com/weirstream/weir/internal/storage"
 	"github.com/weirstream/weir/internal/task"
 	"github.com/weirstream/weir/stream"
@@ -25,11 +25,11 @@ type Storage interface {
 // stateFiles finds state files in the checkpoint storage, or anywhere else when a directory is absolute, as a savepoint's may be.
 type stateFiles struct {
 	root Storage
-	open func(location string) (Storage, error)
+	open func(ctx context.Context, location string, readOnly bool) (Storage, error)
 }
 
-func (e *Executor) openFiles(dir string) (*stateFiles, error) {
-	root, err := e.cfg.OpenStorage(dir)
+func (e *Executor) openFiles(ctx context.Context, dir string) (*stateFiles, error) {
+	root, err := e.cfg.OpenStorage(ctx, dir, false)
 	if err != nil {
 		return nil, err
 	}
@@ -37,17 +37,17 @@ func (e *Executor) openFiles(dir string) (*stateFiles, error) {
 }
 
 // at returns the storage of a directory and the directory's name in it.
-func (f *stateFiles) at(dir string) (Storage, string, error) {
-	if !path.IsAbs(dir) && !strings.Contains(dir, "://") {
+func (f *stateFiles) at(ctx context.Context, dir string, readOnly bool) (Storage, string, error) {
+	if !location.Is(dir) {
 		return f.root, dir, nil
 	}
-	s, err := f.open(dir)
+	s, err := f.open(ctx, dir, readOnly)
 	return s, "", err
 }
 
 // Create implements task.StateFiles.
 func (f *stateFiles) Create(ctx context.Context, dir string, attempt job.AttemptID, id checkpoint.ID) (task.StateFile, error) {
-	s, in, err := f.at(dir)
+	s, in, err := f.at(ctx, dir, false)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func (f *stateFile) Name() string { return f.name }
 
 // Remove implements task.StateFiles.
 func (f *stateFiles) Remove(ctx context.Context, dir string, attempt job.AttemptID, id checkpoint.ID) error {
-	s, in, err := f.at(dir)
+	s, in, err := f.at(ctx, dir, false)
 	if err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func (f *stateFiles) Read(ctx context.Context, dir string, h checkpoint.Handle) 
 		}
 		return h.Inline, nil
 	}
-	s, in, err := f.at(dir)
+	s, in, err := f.at(ctx, dir, true)
 	if err != nil {
 		return nil, err
 	}

@@ -99,7 +99,7 @@ func (e *Executor) serve(ctx context.Context) (registered bool, err error) {
 		Executor: e.cfg.ID, Incarnation: e.cfg.Incarnation, Address: e.cfg.Address,
 		Slots: e.cfg.Slots, Jobs: e.jobNames(), Version: e.cfg.Version,
 	}, func(r gateway.Registered) {
-		if err := e.checkStorage(r.CheckpointDir); err != nil {
+		if err := e.checkStorage(ctx, r.CheckpointDir); err != nil {
 			cancel(err)
 			return
 		}
@@ -118,8 +118,8 @@ func (e *Executor) serve(ctx context.Context) (registered bool, err error) {
 }
 
 // checkStorage refuses to serve a job master whose checkpoints this process cannot reach: every task would fail.
-func (e *Executor) checkStorage(dir string) error {
-	if _, err := e.cfg.OpenStorage(dir); err != nil {
+func (e *Executor) checkStorage(ctx context.Context, dir string) error {
+	if _, err := e.cfg.OpenStorage(ctx, dir, false); err != nil {
 		return fatalError{error: fmt.Errorf("executor %s cannot use the checkpoint directory %s of the job master: %w; give every executor the same storage at the same path",
 			e.cfg.ID, dir, err)}
 	}

@@ -212,7 +212,7 @@ func newRig(t *testing.T) *rig {
 	r.open = func(string) (Storage, error) { return mem, nil }
 	r.cfg = Config{
 		ID: "e1", Incarnation: "i1", Address: "here:1", Slots: 2, Log: zap.NewNop(), JobMaster: r.m,
-		OpenStorage: func(location string) (Storage, error) { return r.open(location) },
+		OpenStorage: func(_ context.Context, location string, _ bool) (Storage, error) { return r.open(location) },
 		Jobs: []stream.Definition{stream.Define("idle", "", func(j *stream.Job) error {
 			stream.To(stream.From(j, "src", stream.Source[int](r.src)).Rebalance(), "out", stream.Sink[int](nothing{}))
 			return nil

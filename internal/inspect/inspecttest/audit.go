@@ -14,6 +14,7 @@ import (
 	"github.com/weirstream/weir/internal/inspect"
 	"github.com/weirstream/weir/internal/job"
 	"github.com/weirstream/weir/internal/storage"
+	"github.com/weirstream/weir/internal/storage/schemes"
 )
 
 // Facts are what a job master has said of its jobs before it was stopped.
@@ -60,7 +61,7 @@ func Ask(ctx context.Context, jobs gateway.Jobs) (Facts, error) {
 
 // AuditDir audits the directory of a storage; it is well when there is none.
 func AuditDir(ctx context.Context, location string, f Facts) error {
-	files, err := storage.OpenExisting(location)
+	files, err := schemes.OpenExisting(ctx, location)
 	if errors.Is(err, storage.ErrNotFound) {
 		return nil
 	}
