@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/weirstream/weir/internal/job"
+	"github.com/weirstream/weir/internal/location"
 )
 
 // sharedDir is the directory of a job's shared files, beside those of its checkpoints.
@@ -29,9 +30,10 @@ func (f SharedFile) Shared() (name string, ok bool) { return strings.CutPrefix(f
 // In is where the file is, when dir is the directory of its checkpoint, as a storage path or a location.
 func (f SharedFile) In(dir string) string {
 	if _, shared := f.Shared(); shared {
-		return join(parentOf(dir), f.Path)
+		parent, _ := location.Split(dir)
+		return location.Join(parent, f.Path)
 	}
-	return join(dir, f.Path)
+	return location.Join(dir, f.Path)
 }
 
 // SharedPath is the path of a file in the job's shared directory.
@@ -51,16 +53,6 @@ func ParseSharedPath(p string) (j job.ID, name string, ok bool) {
 		return "", "", false
 	}
 	return job.ID(id), parts[2], true
-}
-
-// parentOf is the directory that dir is in; empty: dir is at the top of its storage.
-func parentOf(dir string) string {
-	dir = strings.TrimRight(dir, "/")
-	at := strings.LastIndexByte(dir, '/')
-	if at == 0 {
-		return "/"
-	}
-	return dir[:max(at, 0)]
 }
 
 const sharedSuffix = ".shared"
