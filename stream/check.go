@@ -37,7 +37,7 @@ func (t *valueTable[K, V]) resolve(written StateSchema) (keys codec.Codec[K], va
 		return nil, nil, fmt.Errorf("it was written as a state of kind %q and is declared as one of kind %q: declare it as it was, or give the operator another id and leave its state behind",
 			written.Kind, t.of.kind)
 	}
-	if keys, err = codec.Resolve(t.keys, written.KeyType); err != nil {
+	if keys, err = codec.ResolveKey(t.keys, written.KeyType); err != nil {
 		return nil, nil, fmt.Errorf("key: %w", err)
 	}
 	if values, err = codec.Resolve(t.of.codec, written.ValueType); err != nil {

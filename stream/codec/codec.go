@@ -41,23 +41,24 @@ func For[T any]() (Codec[T], error) {
 	if err != nil {
 		return nil, fmt.Errorf("codec of %s: %w", t, err)
 	}
-	ops, err := decodeProgram(nil, n, n, 0, t.String())
-	if err != nil {
+	if err := fits(n, n, t.String()); err != nil {
 		return nil, fmt.Errorf("codec of %s: %w", t, err)
 	}
 	return &builtin[T]{
 		today:   n,
 		schema:  n.String(),
 		encode:  encodeProgram(nil, n, 0, t.String()),
-		decode:  ops,
+		decode:  decodeProgram(nil, n, n, 0, t.String()),
 		minSize: n.minSize(),
 	}, nil
 }
 
 // Resolve returns a codec that decodes bytes written with the schema `written` and encodes as c does. It returns c itself when c has that schema.
 //
-// Struct fields are matched by name: new ones get the zero value, removed ones are skipped, the order is free. Integers and floats may
-// have become wider (int8 to int64, uint8 to uint64, float32 to float64). Anything else is an error that names the field and both types.
+// Struct fields are matched by name, which a tag `weir:"name"` keeps when the Go field is renamed: new ones get the zero value, removed ones are
+// skipped, the order is free. Numbers may have become wider where every value stays what it was (int8 to int64, uint8 to uint64 or int16, float32
+// to float64), a string may have become a []byte, and a value a pointer to it. The same holds inside structs, slices, arrays, maps and pointers.
+// Anything else is an error that names the field and both types.
 func Resolve[T any](c Codec[T], written string) (Codec[T], error) {
 	if c.Schema() == written {
 		return c, nil
@@ -74,12 +75,11 @@ func Resolve[T any](c Codec[T], written string) (Codec[T], error) {
 		return nil, fmt.Errorf("schema %q: %w", written, err)
 	}
 	t := reflect.TypeFor[T]()
-	ops, err := decodeProgram(nil, w, b.today, 0, t.String())
-	if err != nil {
+	if err := fits(w, b.today, t.String()); err != nil {
 		return nil, fmt.Errorf("read %q as %q: %w", written, b.schema, err)
 	}
 	resolved := *b
-	resolved.decode, resolved.minSize = ops, w.minSize()
+	resolved.decode, resolved.minSize = decodeProgram(nil, w, b.today, 0, t.String()), w.minSize()
 	return &resolved, nil
 }
 

@@ -75,6 +75,10 @@ func (o *op) decode(in input, pos int, q unsafe.Pointer) (int, error) {
 		return o.decodeMany(in, pos, q, o.more.len)
 	case kindMap:
 		return o.decodeMap(in, pos, q)
+	case kindWrap:
+		p := reflect.New(o.more.typ.Elem()).UnsafePointer()
+		*(*unsafe.Pointer)(q) = p
+		return decodeValue(o.more.body, in, pos, p)
 	}
 	next, err := o.decodeLeaf(in.src, pos, q)
 	if err != nil {
@@ -107,6 +111,13 @@ func (o *op) decodeLeaf(src []byte, pos int, q unsafe.Pointer) (next int, err er
 			*(*[]byte)(q) = append(make([]byte, 0, len(b)), b...)
 		}
 		return next, err
+	case kindText:
+		n, next, err := readLength(src, pos, "string")
+		if err != nil {
+			return 0, err
+		}
+		*(*[]byte)(q) = append(make([]byte, 0, n), src[next:next+n]...)
+		return next + n, nil
 	case kindRaw:
 		if len(src)-pos < o.more.len {
 			return 0, truncated("array", len(src)-pos, uint64(o.more.len))

@@ -38,6 +38,8 @@ const (
 	kindScalar // an integer or float that is read as one kind and stored as the same or a wider one
 	kindRaw    // an array of bytes
 	kindSkip   // something that today's type does not have
+	kindWrap   // a pointer to what was written without one
+	kindText   // bytes that were written as a string
 )
 
 // scalarNames are the schema's names of the kinds that have no parameters.

@@ -67,17 +67,21 @@ func (n *node) step() string {
 	return "[]"
 }
 
-// decodeProgram appends the instructions that decode what was written as w to the value of type t at the offset, or fails when w cannot become t.
-func decodeProgram(ops []op, w, t *node, offset uintptr, path string) ([]op, error) {
+// decodeProgram appends the instructions that decode what was written as w to the value of type t at the offset; see fits for what is possible.
+func decodeProgram(ops []op, w, t *node, offset uintptr, path string) []op {
 	o := op{kind: t.kind, offset: offset, path: path}
-	if widens(w.kind, t.kind) {
+	switch {
+	case widens(w.kind, t.kind):
 		if t.kind.written() != w.kind.written() || (t.kind != kindInt64 && t.kind != kindInt) {
 			o.kind, o.more = kindScalar, &more{from: w.kind, to: t.kind}
 		}
-		return append(ops, o), nil
-	}
-	if w.kind != t.kind || w.name != t.name || w.len != t.len {
-		return nil, fmt.Errorf("%s: %s cannot become %s: give the new field another name, or %s", path, w, t, codecRemedy)
+		return append(ops, o)
+	case t.kind == kindPointer && w.kind != kindPointer:
+		o.kind, o.more = kindWrap, &more{typ: t.typ, body: decodeProgram(nil, w, t.elem, 0, path)}
+		return append(ops, o)
+	case t.kind == kindBytes && w.kind == kindString:
+		o.kind = kindText
+		return append(ops, o)
 	}
 	switch t.kind {
 	case kindStruct:
@@ -89,17 +93,15 @@ func decodeProgram(ops []op, w, t *node, offset uintptr, path string) ([]op, err
 			o.kind, o.more = kindRaw, &more{len: t.len}
 			break
 		}
-		if err := o.decodeElements(w, t); err != nil {
-			return nil, err
+		o.decodeElements(w, t)
+		if w.minSize() == 0 && len(o.more.body) == 0 {
+			return ops
 		}
 	}
-	if w.minSize() == 0 {
-		return ops, nil
-	}
-	return append(ops, o), nil
+	return append(ops, o)
 }
 
-func decodeStruct(ops []op, w, t *node, offset uintptr, path string) ([]op, error) {
+func decodeStruct(ops []op, w, t *node, offset uintptr, path string) []op {
 	for _, wf := range w.fields {
 		at := path + "." + wf.name
 		tf := t.field(wf.name)
@@ -107,12 +109,9 @@ func decodeStruct(ops []op, w, t *node, offset uintptr, path string) ([]op, erro
 			ops = append(ops, op{kind: kindSkip, path: at, more: &more{skip: wf.node}})
 			continue
 		}
-		var err error
-		if ops, err = decodeProgram(ops, wf.node, tf.node, offset+tf.offset, at); err != nil {
-			return nil, err
-		}
+		ops = decodeProgram(ops, wf.node, tf.node, offset+tf.offset, at)
 	}
-	return ops, nil
+	return ops
 }
 
 func (n *node) field(name string) *field {
@@ -125,33 +124,13 @@ func (n *node) field(name string) *field {
 }
 
 // decodeElements compiles the programs of what t holds.
-func (o *op) decodeElements(w, t *node) error {
-	body, err := decodeProgram(nil, w.elem, t.elem, 0, o.path+t.step())
-	if err != nil {
-		return err
-	}
+func (o *op) decodeElements(w, t *node) {
+	body := decodeProgram(nil, w.elem, t.elem, 0, o.path+t.step())
 	o.more = &more{typ: t.typ, body: body, size: t.elem.typ.Size(), len: t.len, minSize: w.elem.minSize()}
 	if t.kind == kindMap {
-		if o.more.key, err = decodeProgram(nil, w.key, t.key, 0, o.path+"[key]"); err != nil {
-			return err
-		}
-		if !keepsKeys(w.key, t.key) {
-			return fmt.Errorf("%s[key]: %s cannot become %s: different keys would be one", o.path, w.key, t.key)
-		}
+		o.more.key = decodeProgram(nil, w.key, t.key, 0, o.path+"[key]")
 		o.more.minSize = min(o.more.minSize+w.key.minSize(), maxMinSize)
 	}
-	// Without this a few bytes could claim any amount of memory.
-	if t.kind == kindSlice && o.more.minSize == 0 && o.more.size > 0 {
-		return fmt.Errorf("%s: elements of type %s take memory but are written as nothing (%s): encode a field of them, or %s",
-			o.path, t.elem.typ, w.elem, codecRemedy)
-	}
-	return nil
-}
-
-// widens tells whether every value of the number kind w is one of t. The same kind is included; other kinds than numbers are not.
-func widens(w, t kind) bool {
-	w, t = w.written(), t.written()
-	return (w.signed() && t.signed() || w.unsigned() && t.unsigned() || w == kindFloat32 && t == kindFloat64) && w <= t
 }
 
 func (o *op) wrap(err error) error { return fmt.Errorf("%s: %w", o.path, err) }

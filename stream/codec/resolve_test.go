@@ -54,6 +54,22 @@ func TestResolve_CompatibleSchemas(t *testing.T) {
 	resolves(t, [2]uint8{1, 2}, [2]uint16{1, 2})
 	resolves(t, map[int8]float32{-1: 1.5}, map[int64]float64{-1: 1.5})
 	resolves(t, new(int8), new(int16))
+	resolves(t, uint8(200), int16(200))
+	resolves(t, uint32(1<<31), int64(1<<31))
+	resolves(t, []uint16{1, 1<<16 - 1}, []int{1, 1<<16 - 1})
+	resolves(t, "text", []byte("text"))
+	resolves(t, []string{"", "a"}, [][]byte{{}, []byte("a")})
+	three := int64(3)
+	deep := &three
+	resolves(t, int8(3), &three)
+	resolves(t, deep, &deep)
+	resolves(t, uint16(3), &deep)
+	resolves(t, map[string]int8{"a": 3}, map[string]*int64{"a": &three})
+	resolves(t, [2]struct{}{}, [2]*struct{}{{}, {}})
+	resolves(t, struct{ V, W int32 }{3, 4}, struct {
+		W int64
+		V *int64
+	}{4, &three})
 	resolves(t, Six{}, struct{}{})
 	resolves(t, struct{}{}, Six{})
 	resolves(t, [3]struct{}{}, [3]struct{ A string }{})
@@ -123,13 +139,15 @@ func TestResolve_IncompatibleSchemas_AreRefused(t *testing.T) {
 		`read "struct{P:[]struct{X:string}}" as "struct{P:[]struct{X:int64}}": struct { P []codec.part }.P[].X: string cannot become int64: give the new field another name`)
 	unresolved[int64, int32](t, "int64 cannot become int32")
 	unresolved[int8, uint8](t, "int8 cannot become uint8")
-	unresolved[uint8, int16](t, "uint8 cannot become int16")
+	unresolved[uint16, int16](t, "uint16 cannot become int16")
+	unresolved[int64, float64](t, "int64 cannot become float64")
 	unresolved[float64, float32](t, "float64 cannot become float32")
 	unresolved[int32, float64](t, "int32 cannot become float64")
 	unresolved[bool, int8](t, "bool cannot become int8")
-	unresolved[string, []byte](t, "string cannot become bytes")
+	unresolved[[]byte, string](t, "bytes cannot become string")
 	unresolved[[]byte, []uint16](t, "bytes cannot become []uint16")
-	unresolved[int64, *int64](t, "int64 cannot become *int64")
+	unresolved[*int64, int64](t, "*int64 cannot become int64")
+	unresolved[string, *int64](t, "string cannot become int64")
 	unresolved[[2]int8, [3]int8](t, "[2]int8 cannot become [3]int8")
 	unresolved[[]int8, [3]int8](t, "[]int8 cannot become [3]int8")
 	unresolved[map[string]int8, map[int8]int8](t, "[key]: string cannot become int8")
@@ -188,5 +206,112 @@ func TestResolve_CodecOfOnesOwn_DecidesItself(t *testing.T) {
 	}
 	if c, err := Resolve[string](versioned{}, "other"); err != nil || c != Codec[string](hexes{}) {
 		t.Error(c, err)
+	}
+}
+
+// keyResolves checks that keys of the old type are found by the hash of the new one, and unkeyed that they would not be.
+func keyResolves[Old, New comparable](t *testing.T) {
+	t.Helper()
+	o, c := mustFor[Old](t), mustFor[New](t)
+	if err := ReadsKey(o.Schema(), c.Schema()); err != nil {
+		t.Error(err)
+		return
+	}
+	resolved, err := ResolveKey(c, o.Schema())
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	before, after := mustHash[Old](t), mustHash[New](t)
+	r := newRand()
+	for range 200 {
+		var old Old
+		randomValue(r, reflect.ValueOf(&old).Elem())
+		key, _, err := resolved.Decode(mustAppend(t, o, old))
+		if err != nil || before(old) != after(key) {
+			t.Errorf("%s %v has hash %x, as %s %v it has %x (%v)", o.Schema(), old, before(old), c.Schema(), key, after(key), err)
+			return
+		}
+	}
+}
+
+func mustHash[K comparable](t *testing.T) func(K) uint64 {
+	t.Helper()
+	hash, err := Hash[K]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return hash
+}
+
+func keyUnresolved[Old, New comparable](t *testing.T) {
+	t.Helper()
+	o, c := mustFor[Old](t), mustFor[New](t)
+	if _, err := ResolveKey(c, o.Schema()); err == nil || !strings.Contains(err.Error(), "their hashes differ") || !strings.Contains(err.Error(), o.Schema()) {
+		t.Errorf("keys %s as %s: %v", o.Schema(), c.Schema(), err)
+	}
+	if err := ReadsKey(o.Schema(), c.Schema()); err == nil {
+		t.Errorf("keys %s as %s fit", o.Schema(), c.Schema())
+	}
+}
+
+func TestResolveKey_OnlyWhereTheHashStays(t *testing.T) {
+	type pair struct {
+		A int16
+		B string
+	}
+	type renamed struct {
+		Letter int64 `weir:"A"`
+		B      string
+	}
+	keyResolves[int8, int64](t)
+	keyResolves[int32, int](t)
+	keyResolves[uint16, int32](t)
+	keyResolves[string, Name](t)
+	keyResolves[pair, renamed](t)
+	keyResolves[[2]uint16, [2]uint64](t)
+	keyUnresolved[int64, string](t)
+	keyUnresolved[int64, int32](t)
+	keyUnresolved[[2]int8, [2]int16](t)
+	keyUnresolved[[2]uint16, [2]int32](t)
+	keyUnresolved[pair, struct {
+		B string
+		A int16
+	}](t)
+	keyUnresolved[pair, struct {
+		A int16
+		B string
+		C bool
+	}](t)
+	keyUnresolved[pair, struct{ A int16 }](t)
+	keyUnresolved[pair, struct {
+		X int16
+		B string
+	}](t)
+}
+
+func TestReads_AgreesWithResolve(t *testing.T) {
+	for _, w := range []string{"int8", "[]string", "map[string]struct{A:int8,B:bytes}", "struct{}", "[]struct{}"} {
+		for _, c := range []string{"int64", "[]bytes", "map[string]struct{B:bytes,A:*int16}", "struct{A:int8}", "[]struct{A:int8}"} {
+			var err error
+			switch c {
+			case "int64":
+				_, err = Resolve(mustFor[int64](t), w)
+			case "[]bytes":
+				_, err = Resolve(mustFor[[][]byte](t), w)
+			case "struct{A:int8}":
+				_, err = Resolve(mustFor[struct{ A int8 }](t), w)
+			case "[]struct{A:int8}":
+				_, err = Resolve(mustFor[[]struct{ A int8 }](t), w)
+			default:
+				_, err = Resolve(mustFor[map[string]struct {
+					B []byte
+					A *int16
+				}](t), w)
+			}
+			if reads := Reads(w, c); (reads == nil) != (err == nil) {
+				t.Errorf("%s as %s: Reads says %v, Resolve %v", w, c, reads, err)
+			}
+		}
 	}
 }
