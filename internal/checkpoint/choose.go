@@ -118,16 +118,15 @@ func (md *Metadata) FileEnds() map[string]int64 {
 	for i := range md.Vertices {
 		for n := range md.Vertices[i].Subtasks {
 			for _, op := range md.Vertices[i].Subtasks[n].Operators {
+				for h := range op.Handles() {
+					add(h)
+				}
 				if op.Keyed != nil {
-					add(op.Keyed.Handle)
 					for _, f := range op.Keyed.Files {
 						if _, shared := f.Shared(); !shared {
 							out[f.Path] = max(out[f.Path], f.Size)
 						}
 					}
-				}
-				if op.Items != nil {
-					add(op.Items.Handle)
 				}
 			}
 		}

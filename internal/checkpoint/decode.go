@@ -149,6 +149,25 @@ func decodeOperatorState(b []byte, s *OperatorState) error {
 		case 3:
 			s.Keyed = &Keyed{}
 			return f.message("keyed state", func(b []byte) error { return decodeKeyed(b, s.Keyed) })
+		case 4:
+			return appendDecoded(f, "list state", MaxStates, &s.Lists, decodeList)
+		}
+		return nil
+	})
+}
+
+func decodeList(b []byte, l *List) error {
+	return eachField(b, func(f field) error {
+		switch f.num {
+		case 1:
+			return f.message("schema", func(b []byte) error { return decodeSchema(b, &l.Schema) })
+		case 2:
+			var mode int
+			err := f.int32(&mode)
+			l.Mode = job.ListMode(mode)
+			return err
+		case 3:
+			return f.message("items", func(b []byte) error { return decodeItems(b, &l.Items) })
 		}
 		return nil
 	})

@@ -70,13 +70,26 @@ func appendSubtask(b []byte, s *SubtaskState) []byte {
 func appendOperatorState(b []byte, s *OperatorState) []byte {
 	b = appendString(b, 1, s.Operator)
 	if s.Items != nil {
-		items := appendMessage(nil, 1, appendHandle(nil, s.Items.Handle))
-		b = appendMessage(b, 2, appendOffsets(items, 2, s.Items.Offsets))
+		b = appendMessage(b, 2, appendItems(nil, s.Items))
 	}
 	if s.Keyed != nil {
 		b = appendMessage(b, 3, appendKeyed(nil, s.Keyed))
 	}
+	for i := range s.Lists {
+		b = appendMessage(b, 4, appendList(nil, &s.Lists[i]))
+	}
 	return b
+}
+
+func appendList(b []byte, l *List) []byte {
+	b = appendMessage(b, 1, appendSchema(nil, l.Schema))
+	b = appendInt(b, 2, int64(l.Mode))
+	return appendMessage(b, 3, appendItems(nil, &l.Items))
+}
+
+func appendItems(b []byte, it *Items) []byte {
+	b = appendMessage(b, 1, appendHandle(nil, it.Handle))
+	return appendOffsets(b, 2, it.Offsets)
 }
 
 func appendKeyed(b []byte, k *Keyed) []byte {
@@ -84,13 +97,7 @@ func appendKeyed(b []byte, k *Keyed) []byte {
 	b = appendInt(b, 2, int64(k.Range.Start))
 	b = appendOffsets(b, 3, k.Offsets)
 	for _, s := range k.States {
-		schema := appendString(nil, 1, s.Name)
-		schema = appendString(schema, 2, s.Kind)
-		schema = appendString(schema, 3, s.KeyType)
-		schema = appendString(schema, 4, s.ValueType)
-		schema = appendString(schema, 5, s.NamespaceType)
-		schema = appendString(schema, 6, s.MapKeyType)
-		b = appendMessage(b, 4, appendInt(schema, 7, s.TTL))
+		b = appendMessage(b, 4, appendSchema(nil, s))
 	}
 	b = appendString(b, 5, k.Backend)
 	for _, f := range k.Files {
@@ -108,6 +115,16 @@ func appendSharedFile(b []byte, f SharedFile) []byte {
 	b = appendString(b, 2, f.Path)
 	b = appendInt(b, 3, f.Size)
 	return appendInt(b, 4, int64(f.CRC32C))
+}
+
+func appendSchema(b []byte, s StateSchema) []byte {
+	b = appendString(b, 1, s.Name)
+	b = appendString(b, 2, s.Kind)
+	b = appendString(b, 3, s.KeyType)
+	b = appendString(b, 4, s.ValueType)
+	b = appendString(b, 5, s.NamespaceType)
+	b = appendString(b, 6, s.MapKeyType)
+	return appendInt(b, 7, s.TTL)
 }
 
 func appendHandle(b []byte, h Handle) []byte {

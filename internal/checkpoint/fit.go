@@ -64,7 +64,8 @@ func operatorsOf(g *job.Graph) map[string]*job.Operator {
 }
 
 func (s *OperatorState) hasState() bool {
-	return s.Items != nil && s.Items.Len() > 0 || s.Keyed != nil && s.Keyed.Size() > 0
+	return s.Items != nil && s.Items.Len() > 0 || s.Keyed != nil && s.Keyed.Size() > 0 ||
+		slices.ContainsFunc(s.Lists, func(l List) bool { return l.Items.Len() > 0 })
 }
 
 // Outcome is what becomes of an operator at a restore.

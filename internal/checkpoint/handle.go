@@ -112,11 +112,11 @@ func (m *Metadata) StateBytes() int64 {
 
 func (s *SubtaskState) stateBytes() (n int64) {
 	for _, op := range s.Operators {
-		if op.Items != nil {
-			n += op.Items.Handle.Size()
+		for h := range op.Handles() {
+			n += h.Size()
 		}
 		if op.Keyed != nil {
-			n += op.Keyed.Handle.Size() + op.Keyed.fileBytes()
+			n += op.Keyed.fileBytes()
 		}
 	}
 	return n

@@ -23,14 +23,16 @@ type OperatorRestore struct {
 	Operator string
 	Items    []Items
 	Keyed    []Keyed
+	// Lists has an entry for each old subtask of whose items of a list state the task gets some.
+	Lists []List
 }
 
-// Assign decides what each task of g gets of the checkpoint md; the map has an entry for each. Every key group and every item goes to
-// exactly one task.
+// Assign decides what each task of g gets of the checkpoint md; the map has an entry for each. Every key group and every item that is not of a union or
+// broadcast state goes to exactly one task.
 //
 // Operators are matched by their ids, wherever they are in the graph, because what is chained may have changed. At the same parallelism a
 // subtask gets what the subtask of the same number wrote. At another one, key groups go to their new owners, and the items of all old
-// subtasks are laid end to end and cut evenly.
+// subtasks are laid end to end and cut evenly. List states of users' operators go by their mode, see job.ListMode.
 func Assign(md *Metadata, g *job.Graph) (map[job.TaskID]Restore, error) {
 	if err := md.Validate(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
@@ -135,10 +137,10 @@ func assignVertex(v *job.Vertex, old map[string]*oldOperator, out map[job.TaskID
 		if err != nil {
 			return err
 		}
-		items := assignItems(o, v)
+		items, lists := assignItems(o, v), assignLists(o, v)
 		for i := range tasks {
-			if len(items[i])+len(keyed[i]) > 0 {
-				tasks[i].Operators = append(tasks[i].Operators, OperatorRestore{op.ID, items[i], keyed[i]})
+			if len(items[i])+len(keyed[i])+len(lists[i]) > 0 {
+				tasks[i].Operators = append(tasks[i].Operators, OperatorRestore{op.ID, items[i], keyed[i], lists[i]})
 			}
 		}
 	}

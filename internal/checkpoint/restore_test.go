@@ -194,7 +194,7 @@ func TestAssign_SameParallelism_GivesEachSubtaskItsOwn(t *testing.T) {
 	}
 	for i := range 3 {
 		own := md.Vertices[0].Subtasks[i].Operators[0]
-		want := Restore{Operators: []OperatorRestore{{"a", []Items{*own.Items}, []Keyed{*own.Keyed}}}}
+		want := Restore{Operators: []OperatorRestore{{"a", []Items{*own.Items}, []Keyed{*own.Keyed}, nil}}}
 		if diff := cmp.Diff(want, got[job.TaskID{Vertex: "a", Subtask: i}]); diff != "" {
 			t.Errorf("subtask %d: %s", i, diff)
 		}

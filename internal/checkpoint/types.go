@@ -106,11 +106,19 @@ type Items struct {
 	Offsets []int64 // start of each item inside the handle's bytes, then the end
 }
 
+// List is a named list state of one operator in one subtask, which a user's operator declares. It is there although it has no items.
+type List struct {
+	Schema StateSchema
+	Mode   job.ListMode
+	Items  Items
+}
+
 // OperatorState is the state of one operator in one subtask.
 type OperatorState struct {
 	Operator string
-	Items    *Items // nil: none
+	Items    *Items // of a source or a sink; nil: none
 	Keyed    *Keyed // nil: none
+	Lists    []List // by name, which is the schema's
 }
 
 // SubtaskState is what one task acknowledges.

@@ -135,6 +135,9 @@ func (s *SubtaskState) validate(maxParallelism int, known map[string]bool) error
 				return fmt.Errorf("keyed state of operator %s: %w", op.Operator, err)
 			}
 		}
+		if err := validateLists(op.Lists); err != nil {
+			return fmt.Errorf("operator %s: %w", op.Operator, err)
+		}
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"slices"
 	"time"
 
 	"github.com/weirstream/weir/internal/checkpoint"
@@ -119,6 +120,14 @@ func (r *OperatorReport) add(subtask int, state *checkpoint.OperatorState) {
 	if it := state.Items; it != nil {
 		s.Items = it.Len()
 		s.addHandle(it.Handle)
+	}
+	for i := range state.Lists {
+		l := &state.Lists[i]
+		s.Items += l.Items.Len()
+		s.addHandle(l.Items.Handle)
+		if !slices.Contains(r.States, l.Schema) {
+			r.States = append(slices.Clone(r.States), l.Schema)
+		}
 	}
 	r.Items += s.Items
 	r.Bytes += s.Bytes

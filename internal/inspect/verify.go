@@ -50,6 +50,9 @@ func (s *Stored) Verify(ctx context.Context) (Verified, error) {
 				if op.Items != nil {
 					v.piece(ctx, d, "list state", op.Items.Handle)
 				}
+				for _, l := range op.Lists {
+					v.piece(ctx, d, "list state "+l.Schema.Name, l.Items.Handle)
+				}
 				if ctx.Err() != nil {
 					return v.out, context.Cause(ctx)
 				}

@@ -19,6 +19,8 @@ type Vertex struct {
 	MaxParallelism int // number of key groups
 	Operators      []Operator
 	Splits         [][]byte // of the source that starts the chain, found once at submission
+	// States are what the operators declare, in their order. They are not in the fingerprint.
+	States []DeclaredState `json:",omitempty"`
 }
 
 // Operator describes one operator of a chain.

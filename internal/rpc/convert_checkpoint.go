@@ -34,6 +34,23 @@ func decodeItems(p *pb.ItemsHandle) (checkpoint.Items, error) {
 	return it, it.Validate()
 }
 
+func encodeList(l checkpoint.List) *pb.ListHandle {
+	return &pb.ListHandle{Schema: encodeSchema(l.Schema), Mode: encodeEnum[pb.ListMode](l.Mode), Items: encodeItems(l.Items)}
+}
+
+func decodeList(p *pb.ListHandle) (checkpoint.List, error) {
+	mode, err := decodeEnum[job.ListMode]("list mode", p.GetMode(), pb.ListMode_name)
+	if err != nil {
+		return checkpoint.List{}, err
+	}
+	items, err := decodeItems(p.GetItems())
+	if err != nil {
+		return checkpoint.List{}, err
+	}
+	l := checkpoint.List{Schema: decodeSchema(p.GetSchema()), Mode: mode, Items: items}
+	return l, l.Validate()
+}
+
 func encodeKeyed(k checkpoint.Keyed) *pb.KeyedHandle {
 	p := &pb.KeyedHandle{
 		Handle: encodeHandle(k.Handle), FirstKeyGroup: encodeInt(k.Range.Start), Offsets: k.Offsets,
@@ -117,6 +134,7 @@ func encodeOperatorState(s checkpoint.OperatorState) *pb.OperatorSubtaskState {
 	if s.Keyed != nil {
 		p.Keyed = encodeKeyed(*s.Keyed)
 	}
+	p.Lists = each(s.Lists, encodeList)
 	return p
 }
 
@@ -139,11 +157,15 @@ func decodeOperatorState(p *pb.OperatorSubtaskState) (checkpoint.OperatorState, 
 		}
 		s.Keyed = &keyed
 	}
+	var err error
+	if s.Lists, err = tryEach("list state", p.Lists, decodeList); err != nil {
+		return s, fmt.Errorf("operator %s: %w", s.Operator, err)
+	}
 	return s, nil
 }
 
 func encodeOperatorRestore(r checkpoint.OperatorRestore) *pb.OperatorRestore {
-	return &pb.OperatorRestore{OperatorId: r.Operator, Items: each(r.Items, encodeItems), Keyed: each(r.Keyed, encodeKeyed)}
+	return &pb.OperatorRestore{OperatorId: r.Operator, Items: each(r.Items, encodeItems), Keyed: each(r.Keyed, encodeKeyed), Lists: each(r.Lists, encodeList)}
 }
 
 func decodeOperatorRestore(p *pb.OperatorRestore) (checkpoint.OperatorRestore, error) {
@@ -156,6 +178,9 @@ func decodeOperatorRestore(p *pb.OperatorRestore) (checkpoint.OperatorRestore, e
 		return r, fmt.Errorf("operator %s: %w", r.Operator, err)
 	}
 	if r.Keyed, err = tryEach("keyed state", p.GetKeyed(), decodeKeyed); err != nil {
+		return r, fmt.Errorf("operator %s: %w", r.Operator, err)
+	}
+	if r.Lists, err = tryEach("list state", p.GetLists(), decodeList); err != nil {
 		return r, fmt.Errorf("operator %s: %w", r.Operator, err)
 	}
 	return r, nil

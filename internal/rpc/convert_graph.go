@@ -49,7 +49,7 @@ func decodeGraph(p *pb.Graph) (*job.Graph, error) {
 func encodeVertex(v job.Vertex) *pb.Vertex {
 	return &pb.Vertex{
 		Id: string(v.ID), Name: v.Name, Parallelism: encodeInt(v.Parallelism), MaxParallelism: encodeInt(v.MaxParallelism),
-		Operators: each(v.Operators, encodeOperator), Splits: v.Splits,
+		Operators: each(v.Operators, encodeOperator), Splits: v.Splits, States: each(v.States, encodeDeclared),
 	}
 }
 
@@ -67,8 +67,29 @@ func decodeVertex(p *pb.Vertex) (job.Vertex, error) {
 		return v, fmt.Errorf("parallelism of %s is %d, it is at least 1 and at most %d", v.ID, v.Parallelism, v.MaxParallelism)
 	}
 	var err error
-	v.Operators, err = tryEach("operator", p.GetOperators(), decodeOperator)
+	if v.Operators, err = tryEach("operator", p.GetOperators(), decodeOperator); err != nil {
+		return v, err
+	}
+	v.States, err = tryEach("state", p.GetStates(), decodeDeclared)
 	return v, err
+}
+
+func encodeDeclared(s job.DeclaredState) *pb.DeclaredState {
+	return &pb.DeclaredState{
+		OperatorId: s.Operator, Name: s.Name, Kind: s.Kind, Mode: encodeEnum[pb.ListMode](s.Mode), KeyType: s.KeyType, ValueType: s.ValueType, Converts: s.Converts,
+	}
+}
+
+func decodeDeclared(p *pb.DeclaredState) (job.DeclaredState, error) {
+	s := job.DeclaredState{
+		Operator: p.GetOperatorId(), Name: p.GetName(), Kind: p.GetKind(), KeyType: p.GetKeyType(), ValueType: p.GetValueType(), Converts: p.GetConverts(),
+	}
+	if p.GetMode() == pb.ListMode_LIST_MODE_UNSPECIFIED {
+		return s, nil // keyed state
+	}
+	var err error
+	s.Mode, err = decodeEnum[job.ListMode]("list mode", p.GetMode(), pb.ListMode_name)
+	return s, err
 }
 
 func encodeOperator(o job.Operator) *pb.Operator {

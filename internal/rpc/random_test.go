@@ -26,6 +26,7 @@ var enumSizes = map[reflect.Type]int{
 	reflect.TypeFor[job.Partitioning]():        4,
 	reflect.TypeFor[job.StopMode]():            3,
 	reflect.TypeFor[job.SavepointFormat]():     2,
+	reflect.TypeFor[job.ListMode]():            3,
 	reflect.TypeFor[checkpoint.Kind]():         2,
 	reflect.TypeFor[checkpoint.Verdict]():      5,
 	reflect.TypeFor[gateway.CheckpointState](): 4,

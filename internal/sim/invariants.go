@@ -211,12 +211,7 @@ func handles(md *checkpoint.Metadata) []checkpoint.Handle {
 	for _, v := range md.Vertices {
 		for _, sub := range v.Subtasks {
 			for _, op := range sub.Operators {
-				if op.Items != nil {
-					out = append(out, op.Items.Handle)
-				}
-				if op.Keyed != nil {
-					out = append(out, op.Keyed.Handle)
-				}
+				out = slices.AppendSeq(out, op.Handles())
 			}
 		}
 	}

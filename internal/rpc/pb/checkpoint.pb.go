@@ -498,7 +498,7 @@ func (x *StateSchema) GetTtlMs() int64 {
 	return 0
 }
 
-// ItemsHandle is operator list state: items that can be given to any subtask.
+// ItemsHandle is items of operator list state: items that can be given to any subtask.
 type ItemsHandle struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Handle *Handle                `protobuf:"bytes,1,opt,name=handle,proto3" json:"handle,omitempty"`
@@ -553,10 +553,12 @@ func (x *ItemsHandle) GetOffsets() []int64 {
 }
 
 type OperatorSubtaskState struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	OperatorId    string                 `protobuf:"bytes,1,opt,name=operator_id,json=operatorId,proto3" json:"operator_id,omitempty"`
-	Items         *ItemsHandle           `protobuf:"bytes,2,opt,name=items,proto3" json:"items,omitempty"`
-	Keyed         *KeyedHandle           `protobuf:"bytes,3,opt,name=keyed,proto3" json:"keyed,omitempty"`
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	OperatorId string                 `protobuf:"bytes,1,opt,name=operator_id,json=operatorId,proto3" json:"operator_id,omitempty"`
+	Items      *ItemsHandle           `protobuf:"bytes,2,opt,name=items,proto3" json:"items,omitempty"`
+	Keyed      *KeyedHandle           `protobuf:"bytes,3,opt,name=keyed,proto3" json:"keyed,omitempty"`
+	// The list states of a user's operator, by name. The items above are those of sources and sinks, which have one without a name.
+	Lists         []*ListHandle `protobuf:"bytes,4,rep,name=lists,proto3" json:"lists,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -612,6 +614,74 @@ func (x *OperatorSubtaskState) GetKeyed() *KeyedHandle {
 	return nil
 }
 
+func (x *OperatorSubtaskState) GetLists() []*ListHandle {
+	if x != nil {
+		return x.Lists
+	}
+	return nil
+}
+
+// ListHandle is one list state of one operator in one subtask. It is there although it has no items.
+type ListHandle struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Schema        *StateSchema           `protobuf:"bytes,1,opt,name=schema,proto3" json:"schema,omitempty"`
+	Mode          ListMode               `protobuf:"varint,2,opt,name=mode,proto3,enum=weir.v1.ListMode" json:"mode,omitempty"`
+	Items         *ItemsHandle           `protobuf:"bytes,3,opt,name=items,proto3" json:"items,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListHandle) Reset() {
+	*x = ListHandle{}
+	mi := &file_weir_v1_checkpoint_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListHandle) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListHandle) ProtoMessage() {}
+
+func (x *ListHandle) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_v1_checkpoint_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListHandle.ProtoReflect.Descriptor instead.
+func (*ListHandle) Descriptor() ([]byte, []int) {
+	return file_weir_v1_checkpoint_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *ListHandle) GetSchema() *StateSchema {
+	if x != nil {
+		return x.Schema
+	}
+	return nil
+}
+
+func (x *ListHandle) GetMode() ListMode {
+	if x != nil {
+		return x.Mode
+	}
+	return ListMode_LIST_MODE_UNSPECIFIED
+}
+
+func (x *ListHandle) GetItems() *ItemsHandle {
+	if x != nil {
+		return x.Items
+	}
+	return nil
+}
+
 type SubtaskState struct {
 	state     protoimpl.MessageState  `protogen:"open.v1"`
 	Subtask   int32                   `protobuf:"varint,1,opt,name=subtask,proto3" json:"subtask,omitempty"`
@@ -624,7 +694,7 @@ type SubtaskState struct {
 
 func (x *SubtaskState) Reset() {
 	*x = SubtaskState{}
-	mi := &file_weir_v1_checkpoint_proto_msgTypes[6]
+	mi := &file_weir_v1_checkpoint_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -636,7 +706,7 @@ func (x *SubtaskState) String() string {
 func (*SubtaskState) ProtoMessage() {}
 
 func (x *SubtaskState) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_v1_checkpoint_proto_msgTypes[6]
+	mi := &file_weir_v1_checkpoint_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -649,7 +719,7 @@ func (x *SubtaskState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubtaskState.ProtoReflect.Descriptor instead.
 func (*SubtaskState) Descriptor() ([]byte, []int) {
-	return file_weir_v1_checkpoint_proto_rawDescGZIP(), []int{6}
+	return file_weir_v1_checkpoint_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *SubtaskState) GetSubtask() int32 {
@@ -687,7 +757,7 @@ type CheckpointMetrics struct {
 
 func (x *CheckpointMetrics) Reset() {
 	*x = CheckpointMetrics{}
-	mi := &file_weir_v1_checkpoint_proto_msgTypes[7]
+	mi := &file_weir_v1_checkpoint_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -699,7 +769,7 @@ func (x *CheckpointMetrics) String() string {
 func (*CheckpointMetrics) ProtoMessage() {}
 
 func (x *CheckpointMetrics) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_v1_checkpoint_proto_msgTypes[7]
+	mi := &file_weir_v1_checkpoint_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -712,7 +782,7 @@ func (x *CheckpointMetrics) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointMetrics.ProtoReflect.Descriptor instead.
 func (*CheckpointMetrics) Descriptor() ([]byte, []int) {
-	return file_weir_v1_checkpoint_proto_rawDescGZIP(), []int{7}
+	return file_weir_v1_checkpoint_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *CheckpointMetrics) GetStartDelayUs() int64 {
@@ -763,7 +833,7 @@ type VertexState struct {
 
 func (x *VertexState) Reset() {
 	*x = VertexState{}
-	mi := &file_weir_v1_checkpoint_proto_msgTypes[8]
+	mi := &file_weir_v1_checkpoint_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -775,7 +845,7 @@ func (x *VertexState) String() string {
 func (*VertexState) ProtoMessage() {}
 
 func (x *VertexState) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_v1_checkpoint_proto_msgTypes[8]
+	mi := &file_weir_v1_checkpoint_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -788,7 +858,7 @@ func (x *VertexState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VertexState.ProtoReflect.Descriptor instead.
 func (*VertexState) Descriptor() ([]byte, []int) {
-	return file_weir_v1_checkpoint_proto_rawDescGZIP(), []int{8}
+	return file_weir_v1_checkpoint_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *VertexState) GetVertexId() string {
@@ -837,7 +907,7 @@ type MasterState struct {
 
 func (x *MasterState) Reset() {
 	*x = MasterState{}
-	mi := &file_weir_v1_checkpoint_proto_msgTypes[9]
+	mi := &file_weir_v1_checkpoint_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -849,7 +919,7 @@ func (x *MasterState) String() string {
 func (*MasterState) ProtoMessage() {}
 
 func (x *MasterState) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_v1_checkpoint_proto_msgTypes[9]
+	mi := &file_weir_v1_checkpoint_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -862,7 +932,7 @@ func (x *MasterState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MasterState.ProtoReflect.Descriptor instead.
 func (*MasterState) Descriptor() ([]byte, []int) {
-	return file_weir_v1_checkpoint_proto_rawDescGZIP(), []int{9}
+	return file_weir_v1_checkpoint_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *MasterState) GetHookId() string {
@@ -900,7 +970,7 @@ type CheckpointMetadata struct {
 
 func (x *CheckpointMetadata) Reset() {
 	*x = CheckpointMetadata{}
-	mi := &file_weir_v1_checkpoint_proto_msgTypes[10]
+	mi := &file_weir_v1_checkpoint_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -912,7 +982,7 @@ func (x *CheckpointMetadata) String() string {
 func (*CheckpointMetadata) ProtoMessage() {}
 
 func (x *CheckpointMetadata) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_v1_checkpoint_proto_msgTypes[10]
+	mi := &file_weir_v1_checkpoint_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -925,7 +995,7 @@ func (x *CheckpointMetadata) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointMetadata.ProtoReflect.Descriptor instead.
 func (*CheckpointMetadata) Descriptor() ([]byte, []int) {
-	return file_weir_v1_checkpoint_proto_rawDescGZIP(), []int{10}
+	return file_weir_v1_checkpoint_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *CheckpointMetadata) GetJobId() string {
@@ -1042,12 +1112,18 @@ const file_weir_v1_checkpoint_proto_rawDesc = "" +
 	"\x06ttl_ms\x18\a \x01(\x03R\x05ttlMs\"P\n" +
 	"\vItemsHandle\x12'\n" +
 	"\x06handle\x18\x01 \x01(\v2\x0f.weir.v1.HandleR\x06handle\x12\x18\n" +
-	"\aoffsets\x18\x02 \x03(\x03R\aoffsets\"\x8f\x01\n" +
+	"\aoffsets\x18\x02 \x03(\x03R\aoffsets\"\xba\x01\n" +
 	"\x14OperatorSubtaskState\x12\x1f\n" +
 	"\voperator_id\x18\x01 \x01(\tR\n" +
 	"operatorId\x12*\n" +
 	"\x05items\x18\x02 \x01(\v2\x14.weir.v1.ItemsHandleR\x05items\x12*\n" +
-	"\x05keyed\x18\x03 \x01(\v2\x14.weir.v1.KeyedHandleR\x05keyed\"{\n" +
+	"\x05keyed\x18\x03 \x01(\v2\x14.weir.v1.KeyedHandleR\x05keyed\x12)\n" +
+	"\x05lists\x18\x04 \x03(\v2\x13.weir.v1.ListHandleR\x05lists\"\x8d\x01\n" +
+	"\n" +
+	"ListHandle\x12,\n" +
+	"\x06schema\x18\x01 \x01(\v2\x14.weir.v1.StateSchemaR\x06schema\x12%\n" +
+	"\x04mode\x18\x02 \x01(\x0e2\x11.weir.v1.ListModeR\x04mode\x12*\n" +
+	"\x05items\x18\x03 \x01(\v2\x14.weir.v1.ItemsHandleR\x05items\"{\n" +
 	"\fSubtaskState\x12\x18\n" +
 	"\asubtask\x18\x01 \x01(\x05R\asubtask\x12;\n" +
 	"\toperators\x18\x02 \x03(\v2\x1d.weir.v1.OperatorSubtaskStateR\toperators\x12\x14\n" +
@@ -1104,7 +1180,7 @@ func file_weir_v1_checkpoint_proto_rawDescGZIP() []byte {
 }
 
 var file_weir_v1_checkpoint_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_weir_v1_checkpoint_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_weir_v1_checkpoint_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_weir_v1_checkpoint_proto_goTypes = []any{
 	(Compression)(0),             // 0: weir.v1.Compression
 	(CheckpointKind)(0),          // 1: weir.v1.CheckpointKind
@@ -1114,13 +1190,15 @@ var file_weir_v1_checkpoint_proto_goTypes = []any{
 	(*StateSchema)(nil),          // 5: weir.v1.StateSchema
 	(*ItemsHandle)(nil),          // 6: weir.v1.ItemsHandle
 	(*OperatorSubtaskState)(nil), // 7: weir.v1.OperatorSubtaskState
-	(*SubtaskState)(nil),         // 8: weir.v1.SubtaskState
-	(*CheckpointMetrics)(nil),    // 9: weir.v1.CheckpointMetrics
-	(*VertexState)(nil),          // 10: weir.v1.VertexState
-	(*MasterState)(nil),          // 11: weir.v1.MasterState
-	(*CheckpointMetadata)(nil),   // 12: weir.v1.CheckpointMetadata
-	nil,                          // 13: weir.v1.CheckpointMetadata.ParamsEntry
-	(*Operator)(nil),             // 14: weir.v1.Operator
+	(*ListHandle)(nil),           // 8: weir.v1.ListHandle
+	(*SubtaskState)(nil),         // 9: weir.v1.SubtaskState
+	(*CheckpointMetrics)(nil),    // 10: weir.v1.CheckpointMetrics
+	(*VertexState)(nil),          // 11: weir.v1.VertexState
+	(*MasterState)(nil),          // 12: weir.v1.MasterState
+	(*CheckpointMetadata)(nil),   // 13: weir.v1.CheckpointMetadata
+	nil,                          // 14: weir.v1.CheckpointMetadata.ParamsEntry
+	(ListMode)(0),                // 15: weir.v1.ListMode
+	(*Operator)(nil),             // 16: weir.v1.Operator
 }
 var file_weir_v1_checkpoint_proto_depIdxs = []int32{
 	0,  // 0: weir.v1.Handle.compression:type_name -> weir.v1.Compression
@@ -1130,18 +1208,22 @@ var file_weir_v1_checkpoint_proto_depIdxs = []int32{
 	2,  // 4: weir.v1.ItemsHandle.handle:type_name -> weir.v1.Handle
 	6,  // 5: weir.v1.OperatorSubtaskState.items:type_name -> weir.v1.ItemsHandle
 	3,  // 6: weir.v1.OperatorSubtaskState.keyed:type_name -> weir.v1.KeyedHandle
-	7,  // 7: weir.v1.SubtaskState.operators:type_name -> weir.v1.OperatorSubtaskState
-	14, // 8: weir.v1.VertexState.operators:type_name -> weir.v1.Operator
-	8,  // 9: weir.v1.VertexState.subtasks:type_name -> weir.v1.SubtaskState
-	1,  // 10: weir.v1.CheckpointMetadata.kind:type_name -> weir.v1.CheckpointKind
-	10, // 11: weir.v1.CheckpointMetadata.vertices:type_name -> weir.v1.VertexState
-	13, // 12: weir.v1.CheckpointMetadata.params:type_name -> weir.v1.CheckpointMetadata.ParamsEntry
-	11, // 13: weir.v1.CheckpointMetadata.master_states:type_name -> weir.v1.MasterState
-	14, // [14:14] is the sub-list for method output_type
-	14, // [14:14] is the sub-list for method input_type
-	14, // [14:14] is the sub-list for extension type_name
-	14, // [14:14] is the sub-list for extension extendee
-	0,  // [0:14] is the sub-list for field type_name
+	8,  // 7: weir.v1.OperatorSubtaskState.lists:type_name -> weir.v1.ListHandle
+	5,  // 8: weir.v1.ListHandle.schema:type_name -> weir.v1.StateSchema
+	15, // 9: weir.v1.ListHandle.mode:type_name -> weir.v1.ListMode
+	6,  // 10: weir.v1.ListHandle.items:type_name -> weir.v1.ItemsHandle
+	7,  // 11: weir.v1.SubtaskState.operators:type_name -> weir.v1.OperatorSubtaskState
+	16, // 12: weir.v1.VertexState.operators:type_name -> weir.v1.Operator
+	9,  // 13: weir.v1.VertexState.subtasks:type_name -> weir.v1.SubtaskState
+	1,  // 14: weir.v1.CheckpointMetadata.kind:type_name -> weir.v1.CheckpointKind
+	11, // 15: weir.v1.CheckpointMetadata.vertices:type_name -> weir.v1.VertexState
+	14, // 16: weir.v1.CheckpointMetadata.params:type_name -> weir.v1.CheckpointMetadata.ParamsEntry
+	12, // 17: weir.v1.CheckpointMetadata.master_states:type_name -> weir.v1.MasterState
+	18, // [18:18] is the sub-list for method output_type
+	18, // [18:18] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_weir_v1_checkpoint_proto_init() }
@@ -1156,7 +1238,7 @@ func file_weir_v1_checkpoint_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_weir_v1_checkpoint_proto_rawDesc), len(file_weir_v1_checkpoint_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   12,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

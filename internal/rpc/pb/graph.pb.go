@@ -21,6 +21,62 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// ListMode says how a restore gives the items of list state to the subtasks.
+type ListMode int32
+
+const (
+	ListMode_LIST_MODE_UNSPECIFIED ListMode = 0
+	// Dealt out evenly when the parallelism has changed.
+	ListMode_LIST_MODE_SPLIT ListMode = 1
+	// All items to every subtask.
+	ListMode_LIST_MODE_UNION ListMode = 2
+	// The copy of one old subtask to each.
+	ListMode_LIST_MODE_BROADCAST ListMode = 3
+)
+
+// Enum value maps for ListMode.
+var (
+	ListMode_name = map[int32]string{
+		0: "LIST_MODE_UNSPECIFIED",
+		1: "LIST_MODE_SPLIT",
+		2: "LIST_MODE_UNION",
+		3: "LIST_MODE_BROADCAST",
+	}
+	ListMode_value = map[string]int32{
+		"LIST_MODE_UNSPECIFIED": 0,
+		"LIST_MODE_SPLIT":       1,
+		"LIST_MODE_UNION":       2,
+		"LIST_MODE_BROADCAST":   3,
+	}
+)
+
+func (x ListMode) Enum() *ListMode {
+	p := new(ListMode)
+	*p = x
+	return p
+}
+
+func (x ListMode) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ListMode) Descriptor() protoreflect.EnumDescriptor {
+	return file_weir_v1_graph_proto_enumTypes[0].Descriptor()
+}
+
+func (ListMode) Type() protoreflect.EnumType {
+	return &file_weir_v1_graph_proto_enumTypes[0]
+}
+
+func (x ListMode) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ListMode.Descriptor instead.
+func (ListMode) EnumDescriptor() ([]byte, []int) {
+	return file_weir_v1_graph_proto_rawDescGZIP(), []int{0}
+}
+
 type Partitioning int32
 
 const (
@@ -60,11 +116,11 @@ func (x Partitioning) String() string {
 }
 
 func (Partitioning) Descriptor() protoreflect.EnumDescriptor {
-	return file_weir_v1_graph_proto_enumTypes[0].Descriptor()
+	return file_weir_v1_graph_proto_enumTypes[1].Descriptor()
 }
 
 func (Partitioning) Type() protoreflect.EnumType {
-	return &file_weir_v1_graph_proto_enumTypes[0]
+	return &file_weir_v1_graph_proto_enumTypes[1]
 }
 
 func (x Partitioning) Number() protoreflect.EnumNumber {
@@ -73,7 +129,7 @@ func (x Partitioning) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Partitioning.Descriptor instead.
 func (Partitioning) EnumDescriptor() ([]byte, []int) {
-	return file_weir_v1_graph_proto_rawDescGZIP(), []int{0}
+	return file_weir_v1_graph_proto_rawDescGZIP(), []int{1}
 }
 
 // Graph is a job's execution plan: what the job's definition gives with its parameters.
@@ -172,7 +228,9 @@ type Vertex struct {
 	MaxParallelism int32                  `protobuf:"varint,4,opt,name=max_parallelism,json=maxParallelism,proto3" json:"max_parallelism,omitempty"`
 	Operators      []*Operator            `protobuf:"bytes,5,rep,name=operators,proto3" json:"operators,omitempty"`
 	// Only in a vertex that starts with a source: the parts of its input, found once at submission.
-	Splits        [][]byte `protobuf:"bytes,6,rep,name=splits,proto3" json:"splits,omitempty"`
+	Splits [][]byte `protobuf:"bytes,6,rep,name=splits,proto3" json:"splits,omitempty"`
+	// What the operators declare; it says which stored state they can read.
+	States        []*DeclaredState `protobuf:"bytes,7,rep,name=states,proto3" json:"states,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -249,6 +307,108 @@ func (x *Vertex) GetSplits() [][]byte {
 	return nil
 }
 
+func (x *Vertex) GetStates() []*DeclaredState {
+	if x != nil {
+		return x.States
+	}
+	return nil
+}
+
+// DeclaredState is a state that an operator declares, with the schemas of its codecs.
+type DeclaredState struct {
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	OperatorId string                 `protobuf:"bytes,1,opt,name=operator_id,json=operatorId,proto3" json:"operator_id,omitempty"`
+	Name       string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Kind       string                 `protobuf:"bytes,3,opt,name=kind,proto3" json:"kind,omitempty"`
+	// Unspecified: keyed state.
+	Mode      ListMode `protobuf:"varint,4,opt,name=mode,proto3,enum=weir.v1.ListMode" json:"mode,omitempty"`
+	KeyType   string   `protobuf:"bytes,5,opt,name=key_type,json=keyType,proto3" json:"key_type,omitempty"`
+	ValueType string   `protobuf:"bytes,6,opt,name=value_type,json=valueType,proto3" json:"value_type,omitempty"`
+	// Value types that the operator's own migrations take.
+	Converts      []string `protobuf:"bytes,7,rep,name=converts,proto3" json:"converts,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeclaredState) Reset() {
+	*x = DeclaredState{}
+	mi := &file_weir_v1_graph_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeclaredState) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeclaredState) ProtoMessage() {}
+
+func (x *DeclaredState) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_v1_graph_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeclaredState.ProtoReflect.Descriptor instead.
+func (*DeclaredState) Descriptor() ([]byte, []int) {
+	return file_weir_v1_graph_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *DeclaredState) GetOperatorId() string {
+	if x != nil {
+		return x.OperatorId
+	}
+	return ""
+}
+
+func (x *DeclaredState) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *DeclaredState) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *DeclaredState) GetMode() ListMode {
+	if x != nil {
+		return x.Mode
+	}
+	return ListMode_LIST_MODE_UNSPECIFIED
+}
+
+func (x *DeclaredState) GetKeyType() string {
+	if x != nil {
+		return x.KeyType
+	}
+	return ""
+}
+
+func (x *DeclaredState) GetValueType() string {
+	if x != nil {
+		return x.ValueType
+	}
+	return ""
+}
+
+func (x *DeclaredState) GetConverts() []string {
+	if x != nil {
+		return x.Converts
+	}
+	return nil
+}
+
 type Operator struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -264,7 +424,7 @@ type Operator struct {
 
 func (x *Operator) Reset() {
 	*x = Operator{}
-	mi := &file_weir_v1_graph_proto_msgTypes[2]
+	mi := &file_weir_v1_graph_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -276,7 +436,7 @@ func (x *Operator) String() string {
 func (*Operator) ProtoMessage() {}
 
 func (x *Operator) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_v1_graph_proto_msgTypes[2]
+	mi := &file_weir_v1_graph_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -289,7 +449,7 @@ func (x *Operator) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Operator.ProtoReflect.Descriptor instead.
 func (*Operator) Descriptor() ([]byte, []int) {
-	return file_weir_v1_graph_proto_rawDescGZIP(), []int{2}
+	return file_weir_v1_graph_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Operator) GetId() string {
@@ -340,7 +500,7 @@ type Edge struct {
 
 func (x *Edge) Reset() {
 	*x = Edge{}
-	mi := &file_weir_v1_graph_proto_msgTypes[3]
+	mi := &file_weir_v1_graph_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -352,7 +512,7 @@ func (x *Edge) String() string {
 func (*Edge) ProtoMessage() {}
 
 func (x *Edge) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_v1_graph_proto_msgTypes[3]
+	mi := &file_weir_v1_graph_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -365,7 +525,7 @@ func (x *Edge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Edge.ProtoReflect.Descriptor instead.
 func (*Edge) Descriptor() ([]byte, []int) {
-	return file_weir_v1_graph_proto_rawDescGZIP(), []int{3}
+	return file_weir_v1_graph_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Edge) GetId() string {
@@ -410,14 +570,25 @@ const file_weir_v1_graph_proto_rawDesc = "" +
 	"\fmaster_hooks\x18\x06 \x03(\tR\vmasterHooks\x1a9\n" +
 	"\vParamsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xc0\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xf0\x01\n" +
 	"\x06Vertex\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12 \n" +
 	"\vparallelism\x18\x03 \x01(\x05R\vparallelism\x12'\n" +
 	"\x0fmax_parallelism\x18\x04 \x01(\x05R\x0emaxParallelism\x12/\n" +
 	"\toperators\x18\x05 \x03(\v2\x11.weir.v1.OperatorR\toperators\x12\x16\n" +
-	"\x06splits\x18\x06 \x03(\fR\x06splits\"\x80\x01\n" +
+	"\x06splits\x18\x06 \x03(\fR\x06splits\x12.\n" +
+	"\x06states\x18\a \x03(\v2\x16.weir.v1.DeclaredStateR\x06states\"\xd5\x01\n" +
+	"\rDeclaredState\x12\x1f\n" +
+	"\voperator_id\x18\x01 \x01(\tR\n" +
+	"operatorId\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
+	"\x04kind\x18\x03 \x01(\tR\x04kind\x12%\n" +
+	"\x04mode\x18\x04 \x01(\x0e2\x11.weir.v1.ListModeR\x04mode\x12\x19\n" +
+	"\bkey_type\x18\x05 \x01(\tR\akeyType\x12\x1d\n" +
+	"\n" +
+	"value_type\x18\x06 \x01(\tR\tvalueType\x12\x1a\n" +
+	"\bconverts\x18\a \x03(\tR\bconverts\"\x80\x01\n" +
 	"\bOperator\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x1c\n" +
@@ -429,7 +600,12 @@ const file_weir_v1_graph_proto_rawDesc = "" +
 	"\vfrom_vertex\x18\x02 \x01(\tR\n" +
 	"fromVertex\x12\x1b\n" +
 	"\tto_vertex\x18\x03 \x01(\tR\btoVertex\x129\n" +
-	"\fpartitioning\x18\x04 \x01(\x0e2\x15.weir.v1.PartitioningR\fpartitioning*\x95\x01\n" +
+	"\fpartitioning\x18\x04 \x01(\x0e2\x15.weir.v1.PartitioningR\fpartitioning*h\n" +
+	"\bListMode\x12\x19\n" +
+	"\x15LIST_MODE_UNSPECIFIED\x10\x00\x12\x13\n" +
+	"\x0fLIST_MODE_SPLIT\x10\x01\x12\x13\n" +
+	"\x0fLIST_MODE_UNION\x10\x02\x12\x17\n" +
+	"\x13LIST_MODE_BROADCAST\x10\x03*\x95\x01\n" +
 	"\fPartitioning\x12\x1c\n" +
 	"\x18PARTITIONING_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14PARTITIONING_FORWARD\x10\x01\x12\x15\n" +
@@ -449,27 +625,31 @@ func file_weir_v1_graph_proto_rawDescGZIP() []byte {
 	return file_weir_v1_graph_proto_rawDescData
 }
 
-var file_weir_v1_graph_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_weir_v1_graph_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_weir_v1_graph_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
+var file_weir_v1_graph_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
 var file_weir_v1_graph_proto_goTypes = []any{
-	(Partitioning)(0), // 0: weir.v1.Partitioning
-	(*Graph)(nil),     // 1: weir.v1.Graph
-	(*Vertex)(nil),    // 2: weir.v1.Vertex
-	(*Operator)(nil),  // 3: weir.v1.Operator
-	(*Edge)(nil),      // 4: weir.v1.Edge
-	nil,               // 5: weir.v1.Graph.ParamsEntry
+	(ListMode)(0),         // 0: weir.v1.ListMode
+	(Partitioning)(0),     // 1: weir.v1.Partitioning
+	(*Graph)(nil),         // 2: weir.v1.Graph
+	(*Vertex)(nil),        // 3: weir.v1.Vertex
+	(*DeclaredState)(nil), // 4: weir.v1.DeclaredState
+	(*Operator)(nil),      // 5: weir.v1.Operator
+	(*Edge)(nil),          // 6: weir.v1.Edge
+	nil,                   // 7: weir.v1.Graph.ParamsEntry
 }
 var file_weir_v1_graph_proto_depIdxs = []int32{
-	5, // 0: weir.v1.Graph.params:type_name -> weir.v1.Graph.ParamsEntry
-	2, // 1: weir.v1.Graph.vertices:type_name -> weir.v1.Vertex
-	4, // 2: weir.v1.Graph.edges:type_name -> weir.v1.Edge
-	3, // 3: weir.v1.Vertex.operators:type_name -> weir.v1.Operator
-	0, // 4: weir.v1.Edge.partitioning:type_name -> weir.v1.Partitioning
-	5, // [5:5] is the sub-list for method output_type
-	5, // [5:5] is the sub-list for method input_type
-	5, // [5:5] is the sub-list for extension type_name
-	5, // [5:5] is the sub-list for extension extendee
-	0, // [0:5] is the sub-list for field type_name
+	7, // 0: weir.v1.Graph.params:type_name -> weir.v1.Graph.ParamsEntry
+	3, // 1: weir.v1.Graph.vertices:type_name -> weir.v1.Vertex
+	6, // 2: weir.v1.Graph.edges:type_name -> weir.v1.Edge
+	5, // 3: weir.v1.Vertex.operators:type_name -> weir.v1.Operator
+	4, // 4: weir.v1.Vertex.states:type_name -> weir.v1.DeclaredState
+	0, // 5: weir.v1.DeclaredState.mode:type_name -> weir.v1.ListMode
+	1, // 6: weir.v1.Edge.partitioning:type_name -> weir.v1.Partitioning
+	7, // [7:7] is the sub-list for method output_type
+	7, // [7:7] is the sub-list for method input_type
+	7, // [7:7] is the sub-list for extension type_name
+	7, // [7:7] is the sub-list for extension extendee
+	0, // [0:7] is the sub-list for field type_name
 }
 
 func init() { file_weir_v1_graph_proto_init() }
@@ -482,8 +662,8 @@ func file_weir_v1_graph_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_weir_v1_graph_proto_rawDesc), len(file_weir_v1_graph_proto_rawDesc)),
-			NumEnums:      1,
-			NumMessages:   5,
+			NumEnums:      2,
+			NumMessages:   6,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -389,7 +389,9 @@ type OperatorRestore struct {
 	// Nobody reads it: it is the same for all operators, see TaskDeployment.restore_dir.
 	//
 	// Deprecated: Marked as deprecated in weir/v1/taskexecutor.proto.
-	BaseDir       string `protobuf:"bytes,4,opt,name=base_dir,json=baseDir,proto3" json:"base_dir,omitempty"`
+	BaseDir string `protobuf:"bytes,4,opt,name=base_dir,json=baseDir,proto3" json:"base_dir,omitempty"`
+	// A list state occurs once for each old subtask of whose items the operator gets some.
+	Lists         []*ListHandle `protobuf:"bytes,5,rep,name=lists,proto3" json:"lists,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -451,6 +453,13 @@ func (x *OperatorRestore) GetBaseDir() string {
 		return x.BaseDir
 	}
 	return ""
+}
+
+func (x *OperatorRestore) GetLists() []*ListHandle {
+	if x != nil {
+		return x.Lists
+	}
+	return nil
 }
 
 type DeployTasksResponse struct {
@@ -999,13 +1008,14 @@ const file_weir_v1_taskexecutor_proto_rawDesc = "" +
 	"\x06splits\x18\x05 \x03(\x05R\x06splits\x12\x1f\n" +
 	"\vrestore_dir\x18\x06 \x01(\tR\n" +
 	"restoreDir\x12\x18\n" +
-	"\astopped\x18\a \x01(\bR\astopped\"\xa9\x01\n" +
+	"\astopped\x18\a \x01(\bR\astopped\"\xd4\x01\n" +
 	"\x0fOperatorRestore\x12\x1f\n" +
 	"\voperator_id\x18\x01 \x01(\tR\n" +
 	"operatorId\x12*\n" +
 	"\x05items\x18\x02 \x03(\v2\x14.weir.v1.ItemsHandleR\x05items\x12*\n" +
 	"\x05keyed\x18\x03 \x03(\v2\x14.weir.v1.KeyedHandleR\x05keyed\x12\x1d\n" +
-	"\bbase_dir\x18\x04 \x01(\tB\x02\x18\x01R\abaseDir\"\x15\n" +
+	"\bbase_dir\x18\x04 \x01(\tB\x02\x18\x01R\abaseDir\x12)\n" +
+	"\x05lists\x18\x05 \x03(\v2\x13.weir.v1.ListHandleR\x05lists\"\x15\n" +
 	"\x13DeployTasksResponse\"g\n" +
 	"\x12CancelTasksRequest\x12!\n" +
 	"\fleader_epoch\x18\x01 \x01(\x04R\vleaderEpoch\x12.\n" +
@@ -1080,8 +1090,9 @@ var file_weir_v1_taskexecutor_proto_goTypes = []any{
 	(*AttemptId)(nil),                        // 18: weir.v1.AttemptId
 	(*ItemsHandle)(nil),                      // 19: weir.v1.ItemsHandle
 	(*KeyedHandle)(nil),                      // 20: weir.v1.KeyedHandle
-	(StopMode)(0),                            // 21: weir.v1.StopMode
-	(SavepointFormat)(0),                     // 22: weir.v1.SavepointFormat
+	(*ListHandle)(nil),                       // 21: weir.v1.ListHandle
+	(StopMode)(0),                            // 22: weir.v1.StopMode
+	(SavepointFormat)(0),                     // 23: weir.v1.SavepointFormat
 }
 var file_weir_v1_taskexecutor_proto_depIdxs = []int32{
 	15, // 0: weir.v1.PlanJobRequest.params:type_name -> weir.v1.PlanJobRequest.ParamsEntry
@@ -1096,33 +1107,34 @@ var file_weir_v1_taskexecutor_proto_depIdxs = []int32{
 	5,  // 9: weir.v1.TaskDeployment.restore:type_name -> weir.v1.OperatorRestore
 	19, // 10: weir.v1.OperatorRestore.items:type_name -> weir.v1.ItemsHandle
 	20, // 11: weir.v1.OperatorRestore.keyed:type_name -> weir.v1.KeyedHandle
-	18, // 12: weir.v1.CancelTasksRequest.attempts:type_name -> weir.v1.AttemptId
-	18, // 13: weir.v1.CancelTasksResponse.unknown_attempts:type_name -> weir.v1.AttemptId
-	18, // 14: weir.v1.TriggerCheckpointRequest.attempts:type_name -> weir.v1.AttemptId
-	21, // 15: weir.v1.TriggerCheckpointRequest.stop:type_name -> weir.v1.StopMode
-	22, // 16: weir.v1.TriggerCheckpointRequest.format:type_name -> weir.v1.SavepointFormat
-	18, // 17: weir.v1.TriggerCheckpointResponse.unknown_attempts:type_name -> weir.v1.AttemptId
-	18, // 18: weir.v1.NotifyCheckpointCompleteRequest.attempts:type_name -> weir.v1.AttemptId
-	18, // 19: weir.v1.NotifyCheckpointCompleteResponse.unknown_attempts:type_name -> weir.v1.AttemptId
-	18, // 20: weir.v1.NotifyCheckpointAbortedRequest.attempts:type_name -> weir.v1.AttemptId
-	18, // 21: weir.v1.NotifyCheckpointAbortedResponse.unknown_attempts:type_name -> weir.v1.AttemptId
-	0,  // 22: weir.v1.TaskExecutorService.PlanJob:input_type -> weir.v1.PlanJobRequest
-	2,  // 23: weir.v1.TaskExecutorService.DeployTasks:input_type -> weir.v1.DeployTasksRequest
-	7,  // 24: weir.v1.TaskExecutorService.CancelTasks:input_type -> weir.v1.CancelTasksRequest
-	9,  // 25: weir.v1.TaskExecutorService.TriggerCheckpoint:input_type -> weir.v1.TriggerCheckpointRequest
-	11, // 26: weir.v1.TaskExecutorService.NotifyCheckpointComplete:input_type -> weir.v1.NotifyCheckpointCompleteRequest
-	13, // 27: weir.v1.TaskExecutorService.NotifyCheckpointAborted:input_type -> weir.v1.NotifyCheckpointAbortedRequest
-	1,  // 28: weir.v1.TaskExecutorService.PlanJob:output_type -> weir.v1.PlanJobResponse
-	6,  // 29: weir.v1.TaskExecutorService.DeployTasks:output_type -> weir.v1.DeployTasksResponse
-	8,  // 30: weir.v1.TaskExecutorService.CancelTasks:output_type -> weir.v1.CancelTasksResponse
-	10, // 31: weir.v1.TaskExecutorService.TriggerCheckpoint:output_type -> weir.v1.TriggerCheckpointResponse
-	12, // 32: weir.v1.TaskExecutorService.NotifyCheckpointComplete:output_type -> weir.v1.NotifyCheckpointCompleteResponse
-	14, // 33: weir.v1.TaskExecutorService.NotifyCheckpointAborted:output_type -> weir.v1.NotifyCheckpointAbortedResponse
-	28, // [28:34] is the sub-list for method output_type
-	22, // [22:28] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	21, // 12: weir.v1.OperatorRestore.lists:type_name -> weir.v1.ListHandle
+	18, // 13: weir.v1.CancelTasksRequest.attempts:type_name -> weir.v1.AttemptId
+	18, // 14: weir.v1.CancelTasksResponse.unknown_attempts:type_name -> weir.v1.AttemptId
+	18, // 15: weir.v1.TriggerCheckpointRequest.attempts:type_name -> weir.v1.AttemptId
+	22, // 16: weir.v1.TriggerCheckpointRequest.stop:type_name -> weir.v1.StopMode
+	23, // 17: weir.v1.TriggerCheckpointRequest.format:type_name -> weir.v1.SavepointFormat
+	18, // 18: weir.v1.TriggerCheckpointResponse.unknown_attempts:type_name -> weir.v1.AttemptId
+	18, // 19: weir.v1.NotifyCheckpointCompleteRequest.attempts:type_name -> weir.v1.AttemptId
+	18, // 20: weir.v1.NotifyCheckpointCompleteResponse.unknown_attempts:type_name -> weir.v1.AttemptId
+	18, // 21: weir.v1.NotifyCheckpointAbortedRequest.attempts:type_name -> weir.v1.AttemptId
+	18, // 22: weir.v1.NotifyCheckpointAbortedResponse.unknown_attempts:type_name -> weir.v1.AttemptId
+	0,  // 23: weir.v1.TaskExecutorService.PlanJob:input_type -> weir.v1.PlanJobRequest
+	2,  // 24: weir.v1.TaskExecutorService.DeployTasks:input_type -> weir.v1.DeployTasksRequest
+	7,  // 25: weir.v1.TaskExecutorService.CancelTasks:input_type -> weir.v1.CancelTasksRequest
+	9,  // 26: weir.v1.TaskExecutorService.TriggerCheckpoint:input_type -> weir.v1.TriggerCheckpointRequest
+	11, // 27: weir.v1.TaskExecutorService.NotifyCheckpointComplete:input_type -> weir.v1.NotifyCheckpointCompleteRequest
+	13, // 28: weir.v1.TaskExecutorService.NotifyCheckpointAborted:input_type -> weir.v1.NotifyCheckpointAbortedRequest
+	1,  // 29: weir.v1.TaskExecutorService.PlanJob:output_type -> weir.v1.PlanJobResponse
+	6,  // 30: weir.v1.TaskExecutorService.DeployTasks:output_type -> weir.v1.DeployTasksResponse
+	8,  // 31: weir.v1.TaskExecutorService.CancelTasks:output_type -> weir.v1.CancelTasksResponse
+	10, // 32: weir.v1.TaskExecutorService.TriggerCheckpoint:output_type -> weir.v1.TriggerCheckpointResponse
+	12, // 33: weir.v1.TaskExecutorService.NotifyCheckpointComplete:output_type -> weir.v1.NotifyCheckpointCompleteResponse
+	14, // 34: weir.v1.TaskExecutorService.NotifyCheckpointAborted:output_type -> weir.v1.NotifyCheckpointAbortedResponse
+	29, // [29:35] is the sub-list for method output_type
+	23, // [23:29] is the sub-list for method input_type
+	23, // [23:23] is the sub-list for extension type_name
+	23, // [23:23] is the sub-list for extension extendee
+	0,  // [0:23] is the sub-list for field type_name
 }
 
 func init() { file_weir_v1_taskexecutor_proto_init() }
