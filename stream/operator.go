@@ -20,10 +20,10 @@ type Collector[T any] interface {
 	Collect(ts Timestamp, v T) error
 }
 
-// Operator is one link of a chain in one subtask. The runtime calls RestoreItems and RestoreGroup first, then Open, then records flow in
+// Operator is one link of a chain in one subtask. The runtime calls RestoreItems, RestoreGroup and RestoreList first, then Open, then records flow in
 // through its collector, then Finish at the end of input, at last Close. All calls come from the task's goroutine.
 //
-// What an operator has beyond that it says with the interfaces Finisher, ItemsStateful, KeyedStateful and CheckpointListener.
+// What an operator has beyond that it says with the interfaces Finisher, ItemsStateful, ListsStateful, KeyedStateful and CheckpointListener.
 type Operator interface {
 	Open() error
 	Close() error
@@ -48,6 +48,24 @@ type Items struct {
 	Items [][]byte
 	// Persist, when not nil, makes durable what the items refer to. It runs beside the task; the snapshot is acknowledged after it.
 	Persist func() error
+}
+
+// ListsStateful is an operator with named list states.
+type ListsStateful interface {
+	// SnapshotLists is the synchronous part of a snapshot: all declared states, also those without items.
+	SnapshotLists() ([]ListSnapshot, error)
+	// RestoreList gives back items of one state, which were written with the given schema and mode. It is called before Open, as often as there are
+	// old subtasks whose items this one gets.
+	RestoreList(written StateSchema, mode job.ListMode, items [][]byte) error
+}
+
+// ListSnapshot is a consistent view of a list state while the task goes on.
+type ListSnapshot struct {
+	Schema StateSchema
+	Mode   job.ListMode
+	Len    int // items
+	// Append encodes an item after dst. It is called by one goroutine beside the task.
+	Append func(dst []byte, item int) ([]byte, error)
 }
 
 // KeyedStateful is an operator with keyed state.

@@ -40,6 +40,9 @@ func (t *Task) restoreOperator(ctx context.Context, op Operator, state checkpoin
 	} else if len(state.Items) > 0 {
 		return stream.Permanent(fmt.Errorf("operator %s has no list state any more", op.ID))
 	}
+	if err := t.restoreLists(ctx, op, state.Lists); err != nil {
+		return err
+	}
 	if len(state.Keyed) == 0 {
 		return nil
 	}

@@ -66,6 +66,7 @@ type operatorPart struct {
 	items    *stream.Items
 	keyed    stream.KeyedSnapshot
 	schemas  []stream.StateSchema
+	lists    []stream.ListSnapshot
 }
 
 func capture(op Operator, id int64) (operatorPart, error) {
@@ -83,6 +84,13 @@ func capture(op Operator, id int64) (operatorPart, error) {
 			return part, err
 		}
 		part.keyed, part.schemas = keyed, s.Schemas()
+	}
+	if s, ok := op.Operator.(stream.ListsStateful); ok {
+		lists, err := s.SnapshotLists()
+		if err != nil {
+			return part, err
+		}
+		part.lists = lists
 	}
 	return part, nil
 }

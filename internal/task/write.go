@@ -30,7 +30,7 @@ func (s *snapshotted) write(ctx context.Context) (state checkpoint.SubtaskState,
 		if err != nil {
 			return state, fmt.Errorf("operator %s: %w", p.operator.ID, err)
 		}
-		if op.Items != nil || op.Keyed != nil {
+		if op.Items != nil || op.Keyed != nil || len(op.Lists) > 0 {
 			state.Operators = append(state.Operators, op)
 		}
 	}
@@ -51,8 +51,11 @@ func (w *stateWriter) operator(p operatorPart) (op checkpoint.OperatorState, err
 		}
 	}
 	if p.keyed != nil {
-		op.Keyed, err = w.keyed(p)
+		if op.Keyed, err = w.keyed(p); err != nil {
+			return op, err
+		}
 	}
+	op.Lists, err = w.lists(p.lists)
 	return op, err
 }
 
