@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 
 	"github.com/weirstream/weir/internal/job"
 )
@@ -113,6 +115,8 @@ type Env struct {
 	KeyGroups      job.KeyGroupRange
 	Restored       bool     // the subtask continues from a checkpoint
 	Splits         [][]byte // of a source, on a fresh start
+	// TaskDir makes a directory on a disk of the host, which is the subtask's own and is removed when the attempt has ended; see WorkDir.
+	TaskDir func() (string, error)
 	// Wake makes the runtime poll a source again that has said it waits. It may be called from any goroutine.
 	Wake func()
 	// Position of the chain that runs user code now; panics are reported with it. Shared by the operators of a chain.
@@ -120,6 +124,23 @@ type Env struct {
 	// Index of the operator in its chain.
 	Index int
 }
+
+// WorkDir makes the operator's directory on a disk of the host. It is empty at first, and is removed when the attempt has ended.
+func (e *Env) WorkDir() (string, error) {
+	if e.TaskDir == nil {
+		return "", errors.New("the operator runs where there is no directory to work in")
+	}
+	task, err := e.TaskDir()
+	if err != nil {
+		return "", err
+	}
+	// The index keeps operators apart whose names are cut, the prefix those that are called "..".
+	dir := filepath.Join(task, fmt.Sprintf("%d-%s", e.Index, e.Operator[:min(len(e.Operator), maxDirName)]))
+	return dir, os.MkdirAll(dir, 0o755)
+}
+
+// maxDirName is how much of an operator's id, in bytes, is in the name of its directory: file systems allow 255.
+const maxDirName = 100
 
 // enter marks the operator as the one that runs user code.
 func (e *Env) enter() { *e.Running = e.Index }

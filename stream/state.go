@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/weirstream/weir/internal/job"
-	"github.com/weirstream/weir/internal/state"
 	"github.com/weirstream/weir/stream/codec"
 )
 
@@ -119,28 +118,20 @@ type tableSnapshot interface {
 type valueTable[K comparable, V any] struct {
 	of    *declaration[K, V]
 	keys  codec.Codec[K]
-	rows  *state.Table[K, V]
+	rows  rows[K, V]
 	plain bool // a snapshot may be encoded later: no user's code changes what its entries refer to
 	hash  func(K) uint64
 
 	maxParallelism int
 }
 
-// newValueTable returns a table whose entries own their memory: the strings of a record are part of the text of its whole batch.
 func newValueTable[K comparable, V any](env *Env, of *declaration[K, V], keys codec.Codec[K], hash func(K) uint64) *valueTable[K, V] {
-	t := &valueTable[K, V]{
+	return &valueTable[K, V]{
 		of: of, keys: keys, hash: hash,
-		rows:           state.NewTable[K, V](env.KeyGroups, env.MaxParallelism),
+		rows:           newRows(env, rowsSpec[K, V]{name: of.id, keys: keys, values: of.codec, hash: hash}),
 		maxParallelism: env.MaxParallelism,
 		plain:          codec.Plain[K]() && of.plain,
 	}
-	if own := codec.Owned(keys); own != nil {
-		t.rows.OwnKeys(func(key K) K {
-			var nothing K
-			return own(key, nothing)
-		})
-	}
-	return t
 }
 
 func (t *valueTable[K, V]) set(hash uint64, key K, v V) {
@@ -182,13 +173,13 @@ func (t *valueTable[K, V]) snapshot() (tableSnapshot, error) {
 type valueSnapshot[K comparable, V any] struct {
 	keys   codec.Codec[K]
 	values codec.Codec[V]
-	rows   *state.Snapshot[K, V]
+	rows   rowsSnapshot[K, V]
 }
 
 // appendGroup writes uvarint count, then keys and values in turn.
 func (s *valueSnapshot[K, V]) appendGroup(dst []byte, group int) ([]byte, error) {
-	dst = binary.AppendUvarint(dst, uint64(s.rows.Len(group)))
-	err := s.rows.Range(group, func(key K, v V) (err error) {
+	count := func(n int) { dst = binary.AppendUvarint(dst, uint64(n)) }
+	err := s.rows.Range(group, count, func(key K, v V) (err error) {
 		if dst, err = s.keys.Append(dst, key); err != nil {
 			return fmt.Errorf("encode key: %w", err)
 		}

@@ -48,7 +48,7 @@ func TestList_KeepsOrder_AndIteratesOverItsMoment(t *testing.T) {
 		expect(c)
 	})
 	d.at(t, 1, func(c *Context[int]) { s.Clear(c); expect(c) })
-	if n := s.table(&d.ctx).rows.Len(); n != 0 {
+	if n := entries(t, s.table(&d.ctx).rows); n != 0 {
 		t.Errorf("%d keys are left, though none has elements", n)
 	}
 }
@@ -109,4 +109,13 @@ func TestList_OwnsItsMemory(t *testing.T) {
 	if n != 6 {
 		t.Errorf("%d elements seen", n)
 	}
+}
+
+// entries is the number of entries of a table.
+func entries[K comparable, V any](t *testing.T, rows rows[K, V]) (n int) {
+	t.Helper()
+	if err := rows.Range(func(K, V) error { n++; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	return n
 }

@@ -59,6 +59,11 @@ func StateFile(a job.AttemptID, id ID) string {
 	return fmt.Sprintf("%s-%d-a%d-c%d%s", label(string(a.Task.Vertex)), a.Task.Subtask, a.Attempt, id, stateSuffix)
 }
 
+// AttemptDir is the directory of what an attempt has on the disk of its executor, below a directory of its job.
+func AttemptDir(a job.AttemptID) string {
+	return fmt.Sprintf("%s-%d-a%d", label(string(a.Task.Vertex)), a.Task.Subtask, a.Attempt)
+}
+
 // StateFileName is what the name of a state file says.
 type StateFileName struct {
 	Vertex  string // escaped, and shortened if it was very long

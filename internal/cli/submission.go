@@ -19,6 +19,7 @@ type submission struct {
 	claim    bool
 	options  job.Options
 	restart  choice
+	backend  choice
 }
 
 // add defines the flags. Their defaults are those of the job master, so that the help shows them.
@@ -59,6 +60,9 @@ func (s *submission) add(cmd *cobra.Command) {
 	f.IntVar(&r.Attempts, "restart-attempts", r.Attempts, "restarts before the job fails; in a window, with failure-rate")
 	f.DurationVar(&r.Window, "restart-window", r.Window, "time in which failures are counted, with failure-rate")
 
+	s.backend = choiceOf(string(job.MemoryBackend))
+	f.Var(&s.backend, "state-backend", "where keyed state is while the job runs")
+
 	x := &o.Exchange
 	f.IntVar(&x.BatchSize, "batch-size", x.BatchSize, "most records in a batch between tasks")
 	f.DurationVar(&x.Linger, "linger", x.Linger, "how long a record waits for its batch to fill")
@@ -73,7 +77,7 @@ func (s *submission) read(cmd *cobra.Command, name string) (gateway.Submission, 
 		return gateway.Submission{}, err
 	}
 	o := s.options
-	o.Restart.Strategy = job.Strategy(s.restart.value)
+	o.Restart.Strategy, o.State.Backend = job.Strategy(s.restart.value), job.Backend(s.backend.value)
 	c, r, x := &o.Checkpoint, &o.Restart, &o.Exchange
 	for _, f := range []struct {
 		name string

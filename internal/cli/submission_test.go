@@ -59,6 +59,7 @@ func TestSubmission_EveryFlagIsTaken(t *testing.T) {
 				ResetAfter: 10 * time.Second, Attempts: 11, Window: 12 * time.Second,
 			},
 			Exchange: job.ExchangeOptions{BatchSize: 13, Linger: 14 * time.Second, Credits: 15},
+			State:    job.StateOptions{Backend: job.MemoryBackend},
 		},
 	}
 	if d := cmp.Diff(want, got); d != "" {

@@ -32,6 +32,7 @@ func taskExecutor(p Process, use string, jobs []stream.Definition) *cobra.Comman
 	f.StringVar(&config.Advertise, "advertise", "", "`HOST` that the others reach this process at (default: the one that reaches the job master)")
 	f.StringVar(&config.ID, "id", "", "name of the executor, which stays the same over restarts (default: the address)")
 	f.IntVar(&config.Slots, "slots", 0, "slots: each takes a subtask of every operator of a job (default: one per CPU)")
+	f.StringVar(&config.DataDir, "data-dir", "", "`DIR` on a disk of this host for what tasks keep there, of this executor alone (default: one below the user's cache directory, when it is needed)")
 	f.DurationVar(&config.RegistrationTimeout, "registration-timeout", 0, "time without a job master after which the process ends; 0: never")
 	addHTTPFlags(cmd, &config.HTTP, ":9249")
 	logs.add(cmd, "info")

@@ -46,6 +46,7 @@ func CheckOptions(o job.Options) error {
 		{r.Window < 0, "--restart-window", "0 or more", r.Window},
 		{x.BatchSize < 0, "--batch-size", "at least 1", x.BatchSize},
 		{x.Credits < 0, "--credits", "at least 1", x.Credits},
+		{o.Normalize().State.Backend != job.MemoryBackend, "--state-backend", "memory", o.State.Backend},
 	} {
 		if check.bad {
 			return &Error{

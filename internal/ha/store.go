@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/weirstream/weir/internal/checkpoint"
+	"github.com/weirstream/weir/internal/dirlock"
 	"github.com/weirstream/weir/internal/job"
 	"github.com/weirstream/weir/internal/storage"
 )
@@ -47,8 +48,8 @@ func Open(ctx context.Context, dir string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("data directory %s: %w; choose another directory, or let this user write there", dir, err)
 	}
-	lock, err := acquire(filepath.Join(abs, lockFile))
-	if errors.Is(err, errLocked) {
+	lock, err := dirlock.Acquire(filepath.Join(abs, lockFile))
+	if errors.Is(err, dirlock.ErrLocked) {
 		return nil, fmt.Errorf("data directory %s is used by another job master; stop it, or give this one a directory of its own", dir)
 	}
 	if err != nil {

@@ -9,6 +9,7 @@ type Options struct {
 	Checkpoint     CheckpointOptions
 	Restart        RestartOptions
 	Exchange       ExchangeOptions
+	State          StateOptions
 }
 
 // MaxConcurrentCheckpoints is the limit of CheckpointOptions.MaxConcurrent: a task writes no more snapshots at a time.
@@ -90,6 +91,20 @@ type ExchangeOptions struct {
 	Credits   int           // batches in flight per channel
 }
 
+// Backend is where keyed state is while a job runs.
+type Backend string
+
+// The state backends. A checkpoint of one can be restored into the other.
+const (
+	MemoryBackend Backend = "memory" // on the heap of the executor
+	PebbleBackend Backend = "pebble" // on its disk, with a part of it in memory
+)
+
+// StateOptions are about the state of a job while it runs.
+type StateOptions struct {
+	Backend Backend // of keyed state
+}
+
 // Normalize returns o with defaults in the place of zero values.
 func (o Options) Normalize() Options {
 	def(&o.Parallelism, 1)
@@ -111,6 +126,7 @@ func (o Options) Normalize() Options {
 	def(&o.Exchange.BatchSize, 512)
 	def(&o.Exchange.Linger, time.Millisecond)
 	def(&o.Exchange.Credits, 8)
+	def(&o.State.Backend, MemoryBackend)
 	return o
 }
 

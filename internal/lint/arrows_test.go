@@ -38,7 +38,9 @@ var arrows = map[string][]string{
 		"internal/job", "internal/checkpoint", "internal/element", "internal/gateway", "internal/plan", "internal/task",
 		"internal/exchange", "internal/storage", "internal/location", "stream",
 	},
-	"internal/ha":         {"internal/job", "internal/checkpoint", "internal/storage"},
+	"internal/dirlock":    {},
+	"internal/workdir":    {"internal/job", "internal/checkpoint", "internal/dirlock"},
+	"internal/ha":         {"internal/job", "internal/checkpoint", "internal/dirlock", "internal/storage"},
 	"internal/inbox":      {},
 	"internal/masterhook": {"internal/job", "internal/checkpoint", "internal/gateway"},
 	"internal/slotpool":   {"internal/job", "internal/gateway"},
@@ -53,7 +55,7 @@ var arrows = map[string][]string{
 	"internal/node": {
 		"internal/job", "internal/checkpoint", "internal/element", "internal/gateway", "internal/jobmaster", "internal/taskexecutor",
 		"internal/exchange", "internal/rpc", "internal/storage", "internal/storage/schemes", "internal/inspect", "internal/ha", "internal/masterhook", "internal/plan", "internal/archive",
-		"internal/metrics", "stream",
+		"internal/metrics", "internal/workdir", "stream",
 	},
 	"internal/sim": {
 		"internal/job", "internal/checkpoint", "internal/element", "internal/coordinator", "internal/scheduler", "internal/task",

@@ -19,6 +19,7 @@ import (
 	"github.com/weirstream/weir/internal/rpc"
 	"github.com/weirstream/weir/internal/storage/schemes"
 	"github.com/weirstream/weir/internal/taskexecutor"
+	"github.com/weirstream/weir/internal/workdir"
 	"github.com/weirstream/weir/stream"
 )
 
@@ -64,7 +65,8 @@ func (c *cluster) limitedExecutor(limit int, jobs ...stream.Definition) {
 	}
 	address := lis.Addr().String()
 	e := taskexecutor.New(taskexecutor.Config{
-		ID: "limited", Incarnation: "1", Address: address, Slots: 1, Jobs: jobs, Log: log, JobMaster: rpc.NewJobMaster(conn),
+		Dir: workdir.New(c.t.TempDir()),
+		ID:  "limited", Incarnation: "1", Address: address, Slots: 1, Jobs: jobs, Log: log, JobMaster: rpc.NewJobMaster(conn),
 		Network: exchange.NewNetwork(exchange.Config{Address: address, Frames: frames{}}), // one task: nobody is dialed
 		OpenStorage: func(ctx context.Context, location string, _ bool) (taskexecutor.Storage, error) {
 			return schemes.New().Open(ctx, location)

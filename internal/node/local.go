@@ -13,6 +13,7 @@ import (
 	"github.com/weirstream/weir/internal/exchange"
 	"github.com/weirstream/weir/internal/gateway"
 	"github.com/weirstream/weir/internal/taskexecutor"
+	"github.com/weirstream/weir/internal/workdir"
 	"github.com/weirstream/weir/stream"
 )
 
@@ -42,7 +43,9 @@ func RunLocal(ctx context.Context, cfg LocalConfig, use func(ctx context.Context
 			return nil, fmt.Errorf("no executor at %s in a local cluster", address)
 		},
 	})
-	executor = newTaskExecutor(TaskExecutorConfig{ID: localAddress, Slots: cfg.Slots, Jobs: cfg.Jobs, Log: cfg.Log}, localAddress, jm, network)
+	dir := workdir.New("")
+	defer closeDir(dir, cfg.Log)
+	executor = newTaskExecutor(TaskExecutorConfig{ID: localAddress, Slots: cfg.Slots, Jobs: cfg.Jobs, Log: cfg.Log}, localAddress, jm, network, dir)
 
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return jm.Run(ctx) })

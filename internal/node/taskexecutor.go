@@ -16,6 +16,7 @@ import (
 	"github.com/weirstream/weir/internal/metrics"
 	"github.com/weirstream/weir/internal/rpc"
 	"github.com/weirstream/weir/internal/taskexecutor"
+	"github.com/weirstream/weir/internal/workdir"
 	"github.com/weirstream/weir/stream"
 )
 
@@ -26,6 +27,7 @@ type TaskExecutorConfig struct {
 	Listen              string // host:port of the gRPC server
 	Advertise           string // host that others reach it at; empty: the one that reaches the job master
 	Slots               int
+	DataDir             string // of this executor alone; empty: chosen when it is needed
 	Jobs                []stream.Definition
 	RegistrationTimeout time.Duration
 	HTTP                HTTPConfig
@@ -36,6 +38,13 @@ type TaskExecutorConfig struct {
 
 // RunTaskExecutor runs a task executor until ctx ends.
 func RunTaskExecutor(ctx context.Context, cfg TaskExecutorConfig) error {
+	dir := workdir.New(cfg.DataDir)
+	defer closeDir(dir, cfg.Log)
+	if cfg.DataDir != "" {
+		if err := dir.Open(); err != nil {
+			return err
+		}
+	}
 	lis, err := listen(cfg.Listen, "listen")
 	if err != nil {
 		return err
@@ -54,7 +63,7 @@ func RunTaskExecutor(ctx context.Context, cfg TaskExecutorConfig) error {
 	peers := newConnections()
 	defer peers.close()
 	network := exchange.NewNetwork(exchange.Config{Address: address, Frames: frames{}, Dial: peers.openExchange})
-	e := newTaskExecutor(cfg, address, rpc.NewJobMaster(conn), network)
+	e := newTaskExecutor(cfg, address, rpc.NewJobMaster(conn), network, dir)
 
 	web, err := newHTTPServer(cfg.HTTP, cfg.Log, processOf(e, cfg.JobMaster))
 	if err != nil {
@@ -76,6 +85,12 @@ func RunTaskExecutor(ctx context.Context, cfg TaskExecutorConfig) error {
 	return g.Wait()
 }
 
+func closeDir(dir *workdir.Dir, log *zap.Logger) {
+	if err := dir.Close(); err != nil {
+		log.Warn("files of tasks left behind", zap.Error(err))
+	}
+}
+
 // processOf is what the HTTP server tells of an executor.
 func processOf(e *taskexecutor.Executor, jobMaster string) process {
 	return process{
@@ -91,14 +106,14 @@ func processOf(e *taskexecutor.Executor, jobMaster string) process {
 	}
 }
 
-func newTaskExecutor(cfg TaskExecutorConfig, address string, jm gateway.JobMaster, network *exchange.Network) *taskexecutor.Executor {
+func newTaskExecutor(cfg TaskExecutorConfig, address string, jm gateway.JobMaster, network *exchange.Network, dir *workdir.Dir) *taskexecutor.Executor {
 	id := cfg.ID
 	if id == "" {
 		id = address
 	}
 	return taskexecutor.New(taskexecutor.Config{
 		ID: job.ExecutorID(id), Incarnation: randomHex(8), Address: address, Slots: cfg.Slots, Version: Version(), Jobs: cfg.Jobs,
-		Log: cfg.Log, JobMaster: jm, Network: network, OpenStorage: newStorages().open, RegistrationTimeout: cfg.RegistrationTimeout,
+		Log: cfg.Log, JobMaster: jm, Network: network, OpenStorage: newStorages().open, RegistrationTimeout: cfg.RegistrationTimeout, Dir: dir,
 	})
 }
 

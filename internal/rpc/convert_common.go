@@ -102,6 +102,7 @@ func encodeOptions(o job.Options) *pb.JobOptions {
 		Exchange: &pb.ExchangeOptions{
 			BatchSize: encodeInt(x.BatchSize), LingerUs: encodeDuration(x.Linger, time.Microsecond), Credits: encodeInt(x.Credits),
 		},
+		State: &pb.StateOptions{Backend: string(o.State.Backend)},
 	}
 }
 
@@ -127,5 +128,6 @@ func decodeOptions(p *pb.JobOptions) job.Options {
 		Exchange: job.ExchangeOptions{
 			BatchSize: int(x.GetBatchSize()), Linger: decodeDuration(x.GetLingerUs(), time.Microsecond), Credits: int(x.GetCredits()),
 		},
+		State: job.StateOptions{Backend: job.Backend(p.GetState().GetBackend())},
 	}
 }

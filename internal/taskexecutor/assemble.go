@@ -12,7 +12,7 @@ import (
 )
 
 // assemble puts a task together: routers on the outputs, the chain on the routers, the gate in front of the chain.
-func (t *runningTask) assemble(outs *exchange.Outputs, files task.StateFiles) (task.Config, error) {
+func (t *runningTask) assemble(outs *exchange.Outputs, files task.StateFiles, dir Dir) (task.Config, error) {
 	opts := t.deploy.Options.Exchange
 	outputs := map[string]*edgeOutput{}
 	var list []task.Output
@@ -26,7 +26,7 @@ func (t *runningTask) assemble(outs *exchange.Outputs, files task.StateFiles) (t
 		list = append(list, o)
 	}
 	groups := job.KeyGroups(t.attempt.Task.Subtask, t.vertex.Parallelism, t.vertex.MaxParallelism)
-	built, err := t.program.Build(t.vertex.ID, t.env(groups), func(edge string) any { return outputs[edge].In() })
+	built, err := t.program.Build(t.vertex.ID, t.env(groups, dir), func(edge string) any { return outputs[edge].In() })
 	if err != nil {
 		return task.Config{}, err
 	}
@@ -44,11 +44,12 @@ func (t *runningTask) assemble(outs *exchange.Outputs, files task.StateFiles) (t
 	return cfg, nil
 }
 
-func (t *runningTask) env(groups job.KeyGroupRange) stream.Env {
+func (t *runningTask) env(groups job.KeyGroupRange, dir Dir) stream.Env {
 	env := stream.Env{
 		Job: t.deploy.Graph.Name, JobID: string(t.deploy.Job),
 		Subtask: t.attempt.Task.Subtask, Parallelism: t.vertex.Parallelism, MaxParallelism: t.vertex.MaxParallelism,
 		Attempt: t.attempt.Attempt, KeyGroups: groups, Restored: t.deployment.Restore != nil, Wake: t.mail.Wake,
+		TaskDir: func() (string, error) { return dir.Task(t.attempt) },
 	}
 	for _, i := range t.deployment.Splits {
 		env.Splits = append(env.Splits, t.vertex.Splits[i])

@@ -139,7 +139,12 @@ func (e *Executor) runTask(t *runningTask) (err error) {
 	if err != nil {
 		return err
 	}
-	cfg, err := t.assemble(outs, files)
+	defer func() {
+		if err := e.cfg.Dir.RemoveTask(t.attempt); err != nil {
+			t.log.Warn("files of the task left behind", zap.Error(err))
+		}
+	}()
+	cfg, err := t.assemble(outs, files, e.cfg.Dir)
 	if err != nil {
 		return err
 	}

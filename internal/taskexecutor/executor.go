@@ -27,12 +27,20 @@ type Config struct {
 	Log         *zap.Logger
 	JobMaster   gateway.JobMaster
 	Network     *exchange.Network
+	// Dir is where tasks may have files of their own.
+	Dir Dir
 	// OpenStorage opens a storage by URL or path. readOnly says that nothing will be written there, so that nothing has to be made or tried.
 	OpenStorage func(ctx context.Context, location string, readOnly bool) (Storage, error)
 	// RegistrationTimeout is how long the executor looks for a job master before it gives up; 0: for ever.
 	RegistrationTimeout time.Duration
 	// CancelTimeout is how long a canceled task may go on before the process ends; 0: 3 min.
 	CancelTimeout time.Duration
+}
+
+// Dir gives each attempt a directory on a disk of the host; see package workdir.
+type Dir interface {
+	Task(job.AttemptID) (string, error)
+	RemoveTask(job.AttemptID) error
 }
 
 // Executor is a task executor. Its methods are safe for concurrent use.

@@ -19,6 +19,7 @@ import (
 	"github.com/weirstream/weir/internal/gateway"
 	"github.com/weirstream/weir/internal/job"
 	"github.com/weirstream/weir/internal/storage/storagetest"
+	"github.com/weirstream/weir/internal/workdir"
 	"github.com/weirstream/weir/stream"
 )
 
@@ -211,7 +212,8 @@ func newRig(t *testing.T) *rig {
 	r := &rig{t: t, m: &master{epoch: 7, dir: "/checkpoints", end: make(chan error)}, src: &ticks{}, done: make(chan struct{})}
 	r.open = func(string) (Storage, error) { return mem, nil }
 	r.cfg = Config{
-		ID: "e1", Incarnation: "i1", Address: "here:1", Slots: 2, Log: zap.NewNop(), JobMaster: r.m,
+		Dir: workdir.New(r.t.TempDir()),
+		ID:  "e1", Incarnation: "i1", Address: "here:1", Slots: 2, Log: zap.NewNop(), JobMaster: r.m,
 		OpenStorage: func(_ context.Context, location string, _ bool) (Storage, error) { return r.open(location) },
 		Jobs: []stream.Definition{stream.Define("idle", "", func(j *stream.Job) error {
 			stream.To(stream.From(j, "src", stream.Source[int](r.src)).Rebalance(), "out", stream.Sink[int](nothing{}))

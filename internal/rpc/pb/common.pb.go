@@ -540,6 +540,7 @@ type JobOptions struct {
 	Checkpoint     *CheckpointOptions `protobuf:"bytes,3,opt,name=checkpoint,proto3" json:"checkpoint,omitempty"`
 	Restart        *RestartOptions    `protobuf:"bytes,4,opt,name=restart,proto3" json:"restart,omitempty"`
 	Exchange       *ExchangeOptions   `protobuf:"bytes,5,opt,name=exchange,proto3" json:"exchange,omitempty"`
+	State          *StateOptions      `protobuf:"bytes,6,opt,name=state,proto3" json:"state,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -605,6 +606,13 @@ func (x *JobOptions) GetRestart() *RestartOptions {
 func (x *JobOptions) GetExchange() *ExchangeOptions {
 	if x != nil {
 		return x.Exchange
+	}
+	return nil
+}
+
+func (x *JobOptions) GetState() *StateOptions {
+	if x != nil {
+		return x.State
 	}
 	return nil
 }
@@ -910,6 +918,51 @@ func (x *ExchangeOptions) GetCredits() int32 {
 	return 0
 }
 
+type StateOptions struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Where keyed state is while the job runs: "memory" (default) or "pebble".
+	Backend       string `protobuf:"bytes,1,opt,name=backend,proto3" json:"backend,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StateOptions) Reset() {
+	*x = StateOptions{}
+	mi := &file_weir_v1_common_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StateOptions) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StateOptions) ProtoMessage() {}
+
+func (x *StateOptions) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_v1_common_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StateOptions.ProtoReflect.Descriptor instead.
+func (*StateOptions) Descriptor() ([]byte, []int) {
+	return file_weir_v1_common_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *StateOptions) GetBackend() string {
+	if x != nil {
+		return x.Backend
+	}
+	return ""
+}
+
 var File_weir_v1_common_proto protoreflect.FileDescriptor
 
 const file_weir_v1_common_proto_rawDesc = "" +
@@ -929,7 +982,7 @@ const file_weir_v1_common_proto_rawDesc = "" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x15\n" +
 	"\x06job_id\x18\x02 \x01(\tR\x05jobId\x12#\n" +
 	"\rcheckpoint_id\x18\x03 \x01(\x03R\fcheckpointId\x12\x16\n" +
-	"\x06remedy\x18\x04 \x01(\tR\x06remedy\"\xfc\x01\n" +
+	"\x06remedy\x18\x04 \x01(\tR\x06remedy\"\xa9\x02\n" +
 	"\n" +
 	"JobOptions\x12 \n" +
 	"\vparallelism\x18\x01 \x01(\x05R\vparallelism\x12'\n" +
@@ -938,7 +991,8 @@ const file_weir_v1_common_proto_rawDesc = "" +
 	"checkpoint\x18\x03 \x01(\v2\x1a.weir.v1.CheckpointOptionsR\n" +
 	"checkpoint\x121\n" +
 	"\arestart\x18\x04 \x01(\v2\x17.weir.v1.RestartOptionsR\arestart\x124\n" +
-	"\bexchange\x18\x05 \x01(\v2\x18.weir.v1.ExchangeOptionsR\bexchange\"\xd5\x03\n" +
+	"\bexchange\x18\x05 \x01(\v2\x18.weir.v1.ExchangeOptionsR\bexchange\x12+\n" +
+	"\x05state\x18\x06 \x01(\v2\x15.weir.v1.StateOptionsR\x05state\"\xd5\x03\n" +
 	"\x11CheckpointOptions\x12\x1f\n" +
 	"\vinterval_ms\x18\x01 \x01(\x03R\n" +
 	"intervalMs\x12 \n" +
@@ -971,7 +1025,9 @@ const file_weir_v1_common_proto_rawDesc = "" +
 	"\n" +
 	"batch_size\x18\x01 \x01(\x05R\tbatchSize\x12\x1b\n" +
 	"\tlinger_us\x18\x02 \x01(\x03R\blingerUs\x12\x18\n" +
-	"\acredits\x18\x03 \x01(\x05R\acredits*\x8b\x02\n" +
+	"\acredits\x18\x03 \x01(\x05R\acredits\"(\n" +
+	"\fStateOptions\x12\x18\n" +
+	"\abackend\x18\x01 \x01(\tR\abackend*\x8b\x02\n" +
 	"\tTaskState\x12\x1a\n" +
 	"\x16TASK_STATE_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12TASK_STATE_CREATED\x10\x01\x12\x18\n" +
@@ -1021,7 +1077,7 @@ func file_weir_v1_common_proto_rawDescGZIP() []byte {
 }
 
 var file_weir_v1_common_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_weir_v1_common_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_weir_v1_common_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_weir_v1_common_proto_goTypes = []any{
 	(TaskState)(0),            // 0: weir.v1.TaskState
 	(JobState)(0),             // 1: weir.v1.JobState
@@ -1035,17 +1091,19 @@ var file_weir_v1_common_proto_goTypes = []any{
 	(*CheckpointOptions)(nil), // 9: weir.v1.CheckpointOptions
 	(*RestartOptions)(nil),    // 10: weir.v1.RestartOptions
 	(*ExchangeOptions)(nil),   // 11: weir.v1.ExchangeOptions
+	(*StateOptions)(nil),      // 12: weir.v1.StateOptions
 }
 var file_weir_v1_common_proto_depIdxs = []int32{
 	4,  // 0: weir.v1.Failure.class:type_name -> weir.v1.FailureClass
 	9,  // 1: weir.v1.JobOptions.checkpoint:type_name -> weir.v1.CheckpointOptions
 	10, // 2: weir.v1.JobOptions.restart:type_name -> weir.v1.RestartOptions
 	11, // 3: weir.v1.JobOptions.exchange:type_name -> weir.v1.ExchangeOptions
-	4,  // [4:4] is the sub-list for method output_type
-	4,  // [4:4] is the sub-list for method input_type
-	4,  // [4:4] is the sub-list for extension type_name
-	4,  // [4:4] is the sub-list for extension extendee
-	0,  // [0:4] is the sub-list for field type_name
+	12, // 4: weir.v1.JobOptions.state:type_name -> weir.v1.StateOptions
+	5,  // [5:5] is the sub-list for method output_type
+	5,  // [5:5] is the sub-list for method input_type
+	5,  // [5:5] is the sub-list for extension type_name
+	5,  // [5:5] is the sub-list for extension extendee
+	0,  // [0:5] is the sub-list for field type_name
 }
 
 func init() { file_weir_v1_common_proto_init() }
@@ -1059,7 +1117,7 @@ func file_weir_v1_common_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_weir_v1_common_proto_rawDesc), len(file_weir_v1_common_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   7,
+			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,6 +1,6 @@
 //go:build unix && !solaris && !aix
 
-package ha
+package dirlock
 
 import (
 	"errors"
@@ -8,18 +8,15 @@ import (
 	"syscall"
 )
 
-var errLocked = errors.New("another process has the lock")
-
-// acquire takes the lock for this process. The kernel takes it back when the process has ended, after its last system call; so nothing
-// that an earlier holder began is still under way.
-func acquire(file string) (*os.File, error) {
+// Acquire takes the lock that the file stands for, which is made if there is none, until what it returns is closed. It does not wait.
+func Acquire(file string) (*os.File, error) {
 	f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return nil, err
 	}
 	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
-		err = errLocked
+		err = ErrLocked
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
