@@ -33,7 +33,8 @@ type Operator interface {
 
 // Finisher is an operator that holds something back until the end of input.
 type Finisher interface {
-	// Finish emits what is left. It is called once, after the last record.
+	// Finish emits what is left. It is called once, after the last record. What it has emitted must not be in a snapshot that is taken after it:
+	// an operator without keyed state that was finished for some subtasks is finished again when the job goes on at another parallelism.
 	Finish() error
 }
 

@@ -99,14 +99,10 @@ func Compare(md *Metadata, g *job.Graph, states func(operator string, written []
 		return nil, incompatible(md, err)
 	}
 	var out []Comparison
-	ended := map[job.VertexID][]bool{}
+	ended := newEndings(g, old)
 	for i := range g.Vertices { // producers come first
 		v := &g.Vertices[i]
-		subtasks, err := endedSubtasks(v, old)
-		ended[v.ID] = subtasks
-		if err == nil {
-			err = nothingComes(g, v, ended)
-		}
+		_, err := ended.vertex(v)
 		for k := range v.Operators {
 			c := compareOperator(&v.Operators[k], old[v.Operators[k].ID], v, states)
 			if c.Outcome == Matched && err != nil {

@@ -43,21 +43,13 @@ func Assign(md *Metadata, g *job.Graph) (map[job.TaskID]Restore, error) {
 	}
 	out := map[job.TaskID]Restore{}
 	matched := map[string]bool{}
+	ended := newEndings(g, old)
 	for i := range g.Vertices {
 		v := &g.Vertices[i]
 		for _, op := range v.Operators {
 			matched[op.ID] = true
 		}
-		if err := assignVertex(v, old, out); err != nil {
-			return nil, incompatible(md, err)
-		}
-	}
-	ended := map[job.VertexID][]bool{}
-	for _, t := range g.Tasks() {
-		ended[t.Vertex] = append(ended[t.Vertex], out[t].Ended)
-	}
-	for i := range g.Vertices {
-		if err := nothingComes(g, &g.Vertices[i], ended); err != nil {
+		if err := assignVertex(v, old, ended, out); err != nil {
 			return nil, incompatible(md, err)
 		}
 	}
@@ -82,6 +74,7 @@ func incompatible(md *Metadata, err error) error {
 
 // oldOperator is an operator in the checkpoint.
 type oldOperator struct {
+	id     string
 	vertex *VertexState
 	states []*OperatorState // by subtask, nil for a subtask that had none
 }
@@ -106,7 +99,7 @@ func index(md *Metadata) (map[string]*oldOperator, error) {
 			return nil, fmt.Errorf("it has the state of %d of the %d subtasks of vertex %s", len(v.Subtasks), v.Parallelism, v.Vertex)
 		}
 		for _, op := range v.Operators {
-			out[op.ID] = &oldOperator{vertex: v, states: make([]*OperatorState, v.Parallelism)}
+			out[op.ID] = &oldOperator{id: op.ID, vertex: v, states: make([]*OperatorState, v.Parallelism)}
 		}
 		for n := range v.Subtasks {
 			for k := range v.Subtasks[n].Operators {
@@ -118,12 +111,12 @@ func index(md *Metadata) (map[string]*oldOperator, error) {
 	return out, nil
 }
 
-func assignVertex(v *job.Vertex, old map[string]*oldOperator, out map[job.TaskID]Restore) error {
+func assignVertex(v *job.Vertex, old map[string]*oldOperator, endings *endings, out map[job.TaskID]Restore) error {
 	if v.Parallelism < 1 || v.Parallelism > v.MaxParallelism {
 		return fmt.Errorf("vertex %s has parallelism %d, it is at least 1 and at most its max parallelism %d; choose another parallelism",
 			v.ID, v.Parallelism, v.MaxParallelism)
 	}
-	ended, err := endedSubtasks(v, old)
+	ended, err := endings.vertex(v)
 	if err != nil {
 		return err
 	}

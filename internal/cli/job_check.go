@@ -75,7 +75,7 @@ func (w *weir) checkRestore(ctx context.Context, def stream.Definition, c restor
 	if len(params) == 0 {
 		params = s.Metadata.Params
 	}
-	program, err := plan.New(def, params, c.options)
+	program, err := plan.New(def, params, s.Metadata.Adopt(c.options))
 	if err != nil {
 		return err
 	}

@@ -24,11 +24,11 @@ type remark string
 
 func (r remark) String() string { return string(r) }
 
-// readOrigin reads the checkpoint that a job is to start from, and sees whether the job can take over its state. A path below the
-// checkpoint directory is kept relative to it, so that it means the same in every process.
-func (m *JobMaster) readOrigin(ctx context.Context, r gateway.Submission, g *job.Graph) (origin, error) {
+// chooseOrigin reads the checkpoint that a job is to start from; nil: none. A path below the checkpoint directory is kept relative to it, so that it
+// means the same in every process.
+func (m *JobMaster) chooseOrigin(ctx context.Context, r gateway.Submission) (*checkpoint.Choice, error) {
 	if r.RestorePath == "" {
-		return origin{}, nil
+		return nil, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, storageTimeout)
 	defer cancel()
@@ -37,7 +37,31 @@ func (m *JobMaster) readOrigin(ctx context.Context, r gateway.Submission, g *job
 		func(dir string) (*checkpoint.Metadata, error) { return m.cfg.Archive.Read(ctx, dir) },
 	)
 	if err != nil {
-		return origin{}, badOrigin(r.RestorePath, err)
+		return nil, badOrigin(r.RestorePath, err)
+	}
+	return &choice, nil
+}
+
+// adopt gives a job that does not choose a number of key groups that of the checkpoint.
+func adopt(r gateway.Submission, from *checkpoint.Choice) (job.Options, error) {
+	if from == nil {
+		return r.Options, nil
+	}
+	o := from.Metadata.Adopt(r.Options)
+	if limit := o.MaxParallelism; r.Options.MaxParallelism == 0 && limit > 0 && o.Parallelism > limit {
+		return o, &gateway.Error{
+			Code: gateway.InvalidArgument, Reason: gateway.ReasonBadParameter,
+			Message: fmt.Sprintf("--parallelism is %d, and the keyed state in %s has %d key groups", o.Parallelism, r.RestorePath, limit),
+			Remedy:  fmt.Sprintf("choose --parallelism %d or less", limit),
+		}
+	}
+	return o, nil
+}
+
+// fitOrigin sees whether the job can take over the state of the checkpoint.
+func (m *JobMaster) fitOrigin(r gateway.Submission, choice *checkpoint.Choice, g *job.Graph) (origin, error) {
+	if choice == nil {
+		return origin{}, nil
 	}
 	md, dropped, err := checkpoint.Fit(choice.Metadata, g, r.AllowNonRestored)
 	if err != nil {

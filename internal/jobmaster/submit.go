@@ -16,6 +16,13 @@ import (
 
 // Submit implements gateway.Jobs. Everything that can be found wrong is found before the job exists.
 func (m *JobMaster) Submit(ctx context.Context, r gateway.Submission) (job.ID, error) {
+	choice, err := m.chooseOrigin(ctx, r)
+	if err != nil {
+		return "", err
+	}
+	if r.Options, err = adopt(r, choice); err != nil {
+		return "", err
+	}
 	if err := gateway.CheckOptions(r.Options); err != nil {
 		return "", err
 	}
@@ -26,7 +33,7 @@ func (m *JobMaster) Submit(ctx context.Context, r gateway.Submission) (job.ID, e
 	if err != nil {
 		return "", err
 	}
-	from, err := m.readOrigin(ctx, r, graph)
+	from, err := m.fitOrigin(r, choice, graph)
 	if err != nil {
 		return "", err
 	}
