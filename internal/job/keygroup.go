@@ -1,6 +1,9 @@
 package job
 
-import "fmt"
+import (
+	"fmt"
+	"math/bits"
+)
 
 // DefaultMaxParallelism is the number of key groups of a job that does not choose it.
 const DefaultMaxParallelism = 128
@@ -41,6 +44,14 @@ func KeyGroupOwner(group, parallelism, maxParallelism int) int {
 
 // KeyGroupOf returns the key group of a key with the given hash. It is the only place where a key's group is computed.
 func KeyGroupOf(hash uint64, maxParallelism int) int { return int(hash % uint64(maxParallelism)) }
+
+// MixHashes returns a hash of two things that have hashes.
+func MixHashes(a, b uint64) uint64 {
+	x := bits.RotateLeft64(a, 32)*0x9E3779B97F4A7C15 + b
+	x = (x ^ x>>30) * 0xBF58476D1CE4E5B9 // the finaliser of SplitMix64: each bit of x changes half of the bits
+	x = (x ^ x>>27) * 0x94D049BB133111EB
+	return x ^ x>>31
+}
 
 // HashInGroupOf returns a hash that is as spread as hash and is in the key group of another one: that of an entry which belongs to a key and is found
 // by more than the key.

@@ -21,6 +21,8 @@ var arrows = map[string][]string{
 
 	"stream/codec":                 {},
 	"internal/state":               {"internal/job"},
+	"internal/linked":              {"internal/job"},
+	"internal/timer":               {"internal/job"},
 	"stream":                       {"internal/job", "internal/state", "stream/codec"},
 	"internal/plan":                {"internal/job", "stream"},
 	"connector/connectortest":      {"stream"},
