@@ -19,6 +19,9 @@ type rows[K comparable, V any] interface {
 	// Range calls f for each entry as it was when Range was called, key groups ascending, until f returns an error, which it returns. f may
 	// change the table.
 	Range(f func(key K, v V) error) error
+	// Sweep calls f for about as many of the next entries as limit says, and reports whether it has come to the end; then it begins again. What it shows
+	// may be older than what Get does, but an entry that stays from one end to the next is shown at least once. f must not change the table.
+	Sweep(limit int, f func(key K, v V)) (ended bool)
 	// Snapshot is what the table holds now, to be read beside the task.
 	Snapshot() rowsSnapshot[K, V]
 }
@@ -26,8 +29,9 @@ type rows[K comparable, V any] interface {
 // rowsSnapshot is the content of a table at one moment. It may be read from any goroutine until it is released.
 type rowsSnapshot[K comparable, V any] interface {
 	Groups() job.KeyGroupRange
-	// Range calls count with the number of entries of a key group, then f for each, until one of them returns an error, which it returns.
-	Range(group int, count func(n int), f func(key K, v V) error) error
+	Get(hash uint64, key K) (v V, ok bool, err error)
+	// Range calls f for each entry of a key group until f returns an error, which it returns. f may call Get.
+	Range(group int, f func(key K, v V) error) error
 	Release()
 }
 
@@ -42,7 +46,7 @@ type rowsSpec[K comparable, V any] struct {
 // newRows makes the table of a state in the backend of the job. Its entries own their keys: the strings of a record are part of the text of its
 // whole batch.
 func newRows[K comparable, V any](env *Env, spec rowsSpec[K, V]) rows[K, V] {
-	t := memoryRows[K, V]{state.NewTable[K, V](env.KeyGroups, env.MaxParallelism)}
+	t := &memoryRows[K, V]{Table: state.NewTable[K, V](env.KeyGroups, env.MaxParallelism)}
 	if own := codec.Owned(spec.keys); own != nil {
 		t.OwnKeys(func(key K) K {
 			var nothing K
@@ -53,17 +57,25 @@ func newRows[K comparable, V any](env *Env, spec rowsSpec[K, V]) rows[K, V] {
 }
 
 // memoryRows is the table of the memory backend.
-type memoryRows[K comparable, V any] struct{ *state.Table[K, V] }
+type memoryRows[K comparable, V any] struct {
+	*state.Table[K, V]
+	swept state.Cursor
+}
 
-func (t memoryRows[K, V]) Delete(hash uint64, key K) { t.Table.Delete(hash, key) }
+func (t *memoryRows[K, V]) Delete(hash uint64, key K) { t.Table.Delete(hash, key) }
 
-func (t memoryRows[K, V]) Snapshot() rowsSnapshot[K, V] {
+func (t *memoryRows[K, V]) Sweep(limit int, f func(key K, v V)) (ended bool) {
+	t.swept = t.Table.Sweep(t.swept, limit, f)
+	return t.swept.Begins()
+}
+
+func (t *memoryRows[K, V]) Snapshot() rowsSnapshot[K, V] {
 	return memorySnapshot[K, V]{t.Table.Snapshot()}
 }
 
 type memorySnapshot[K comparable, V any] struct{ *state.Snapshot[K, V] }
 
-func (s memorySnapshot[K, V]) Range(group int, count func(n int), f func(key K, v V) error) error {
-	count(s.Len(group))
-	return s.Snapshot.Range(group, f)
+func (s memorySnapshot[K, V]) Get(hash uint64, key K) (v V, ok bool, err error) {
+	v, ok = s.Snapshot.Get(hash, key)
+	return v, ok, nil
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/weirstream/weir/internal/job"
 	"github.com/weirstream/weir/stream/codec"
@@ -178,17 +179,24 @@ type valueSnapshot[K comparable, V any] struct {
 
 // appendGroup writes uvarint count, then keys and values in turn.
 func (s *valueSnapshot[K, V]) appendGroup(dst []byte, group int) ([]byte, error) {
-	count := func(n int) { dst = binary.AppendUvarint(dst, uint64(n)) }
-	err := s.rows.Range(group, count, func(key K, v V) (err error) {
+	start, n := len(dst), uint64(0)
+	err := s.rows.Range(group, func(key K, v V) (err error) {
 		if dst, err = s.keys.Append(dst, key); err != nil {
 			return fmt.Errorf("encode key: %w", err)
 		}
 		if dst, err = s.values.Append(dst, v); err != nil {
 			return fmt.Errorf("encode value of key %v: %w", key, err)
 		}
+		n++
 		return nil
 	})
-	return dst, err
+	return insertCount(dst, start, n), err
+}
+
+// insertCount puts a number in front of what was appended since start: how many entries there are is known when all were seen.
+func insertCount(dst []byte, start int, n uint64) []byte {
+	var room [binary.MaxVarintLen64]byte
+	return slices.Insert(dst, start, binary.AppendUvarint(room[:0], n)...)
 }
 
 func (s *valueSnapshot[K, V]) release() { s.rows.Release() }

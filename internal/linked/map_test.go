@@ -20,6 +20,8 @@ type table[K comparable, V any] struct {
 	ref  *V
 	key  K
 	hash map[K]uint64
+
+	fault error
 }
 
 func newTable[K comparable, V any]() *table[K, V] {
@@ -224,6 +226,14 @@ func TestHashOf_IsInTheGroupOfTheKey_AndSpread(t *testing.T) {
 	}
 }
 
+// reader is a table that is only read.
+type reader[K comparable, V any] struct{ *table[K, V] }
+
+func (r reader[K, V]) Get(hash uint64, key K) (V, bool, error) {
+	v, ok := r.table.Get(hash, key)
+	return v, ok, r.fault
+}
+
 func TestView_GoesThroughOneKey(t *testing.T) {
 	w := newWorld()
 	for _, user := range []int{3, 1, 2} {
@@ -232,7 +242,7 @@ func TestView_GoesThroughOneKey(t *testing.T) {
 	}
 	w.heads.settle()
 	w.entries.settle()
-	v := View[int, int, string]{Entries: w.entries, Hash: mix, MaxParallelism: groups}
+	v := View[int, int, string]{Entries: reader[Member[int, int], Entry[int, string]]{w.entries}, Hash: mix, MaxParallelism: groups}
 	var got []string
 	collect := func(user int, v string) error { got = append(got, fmt.Sprint(user, v)); return nil }
 	if err := v.Each(mix(7), 7, w.heads.rows[7], collect); err != nil || strings.Join(got, " ") != "3v3 1v1 2v2" {
@@ -243,6 +253,11 @@ func TestView_GoesThroughOneKey(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	delete(w.entries.rows, Member[int, int]{7, 1})
+	w.entries.fault = errors.New("disk")
+	if err := v.Each(mix(7), 7, w.heads.rows[7], collect); !errors.Is(err, w.entries.fault) {
+		t.Errorf("got %v", err)
+	}
+	w.entries.fault = nil
 	var broken *BrokenError
 	if err := v.Each(mix(7), 7, w.heads.rows[7], collect); !errors.As(err, &broken) || broken.User != 1 {
 		t.Errorf("a link into nothing gives %v", err)

@@ -54,7 +54,7 @@ func (m *Map[K, U, V]) All(hash uint64, key K) iter.Seq2[U, V] {
 
 // Reader is a table as it was at one moment.
 type Reader[K comparable, V any] interface {
-	Get(hash uint64, key K) (V, bool)
+	Get(hash uint64, key K) (v V, ok bool, err error)
 }
 
 // View is the maps as they were at one moment.
@@ -67,7 +67,10 @@ type View[K, U comparable, V any] struct {
 // Each calls f for each entry of the key with the given head, in order, until f returns an error, which it returns.
 func (v View[K, U, V]) Each(hash uint64, key K, head Head[U], f func(user U, v V) error) error {
 	for user, more := head.First, true; more; {
-		e, ok := v.Entries.Get(HashOf(hash, v.Hash(user), v.MaxParallelism), Member[K, U]{key, user})
+		e, ok, err := v.Entries.Get(HashOf(hash, v.Hash(user), v.MaxParallelism), Member[K, U]{key, user})
+		if err != nil {
+			return err
+		}
 		if !ok {
 			return &BrokenError{key, user}
 		}
