@@ -19,8 +19,6 @@ const (
 	maxHistory = 100
 	// senderCapacity is how many calls of one job may wait for one executor. What does not fit fails at once.
 	senderCapacity = 256
-	// timelineLength is how many lines of a job's timeline are remembered.
-	timelineLength = 200
 	// maxStorageCalls is how many storage calls of one job run at a time.
 	maxStorageCalls = 4
 	// retryMin and retryMax bound the pause before a call of the storage that must succeed is made again.

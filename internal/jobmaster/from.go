@@ -101,14 +101,14 @@ func badOrigin(given string, err error) error {
 // userOf finds the job that would miss the checkpoint in dir: it may have to restore from it.
 func (m *JobMaster) userOf(dir string) (job.ID, bool) {
 	for _, l := range m.loops() {
-		v := l.board.read()
-		if v.status.State.Terminal() {
+		v := l.board.Read()
+		if v.Status.State.Terminal() {
 			continue
 		}
-		if l.restored != nil && location.Same(l.restored.Dir, dir) && (l.restored.Claimed || v.status.Last == nil) {
+		if l.restored != nil && location.Same(l.restored.Dir, dir) && (l.restored.Claimed || v.Status.Last == nil) {
 			return l.id, true
 		}
-		for _, s := range v.checkpoints {
+		for _, s := range v.Checkpoints {
 			ofUser := s.Kind == checkpoint.Savepoint && s.State == coordinator.StateCompleted
 			if location.Same(s.Dir, dir) && s.State != coordinator.StateAborted && !s.Discarded && !ofUser {
 				return l.id, true

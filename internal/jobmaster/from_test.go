@@ -38,7 +38,7 @@ func (c *cluster) restoredFrom() string {
 
 func (c *cluster) events(id job.ID) (out []string) {
 	l := c.m.loop(id)
-	for _, e := range l.board.look(0).events {
+	for _, e := range l.board.Look(0).Events {
 		out = append(out, e.Text)
 	}
 	return out

@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/weirstream/weir/internal/board"
 	"github.com/weirstream/weir/internal/checkpoint"
 	"github.com/weirstream/weir/internal/coordinator"
 	"github.com/weirstream/weir/internal/gateway"
@@ -40,7 +41,7 @@ type jobLoop struct {
 	registry *slotpool.Registry
 	log      *zap.Logger
 	inbox    *inbox.Inbox[message]
-	board    *board
+	board    *board.Board
 	work     sync.WaitGroup // everything that the loop has started
 
 	sched *scheduler.Core
@@ -77,7 +78,7 @@ type storageCalls struct {
 	ledger   ha.Ledger
 	held     []coordinator.InitLocation // of checkpoints whose ids are not reserved
 	stop     *stopWritten               // waits until it is recorded that the job is stopped with it; nil: none
-	recovery recovery
+	recovery recovering
 	hooks    hookCalls
 }
 
@@ -99,7 +100,7 @@ type callers struct {
 func newJobLoop(cfg *Config, r *slotpool.Registry, s spec) *jobLoop {
 	l := &jobLoop{
 		spec: s, cfg: cfg, registry: r, log: cfg.Log.With(zap.String("job", string(s.id))),
-		inbox: inbox.New[message](), board: newBoard(),
+		inbox: inbox.New[message](), board: board.New(),
 	}
 	l.recall()
 	l.sched = scheduler.New(scheduler.Config{
@@ -171,7 +172,7 @@ func (l *jobLoop) cleanUp(ctx context.Context) {
 	}
 	if l.over() || !l.coord.Settled() {
 		l.answer()
-		l.board.end()
+		l.board.End()
 	}
 }
 
@@ -188,7 +189,7 @@ func (l *jobLoop) finish(ctx context.Context) {
 		}
 	}
 	l.publish()
-	l.board.end()
+	l.board.End()
 	l.inbox.End()
 	if ctx.Err() != nil && !l.sched.State().Terminal() {
 		l.log.Info("job suspended", zap.String("reason", "the job master is shutting down"))
@@ -279,5 +280,5 @@ func (l *jobLoop) attempt(id job.AttemptID) (scheduler.Execution, bool) {
 // note writes a line into the log and the timeline.
 func (l *jobLoop) note(e fmt.Stringer, fields ...zap.Field) {
 	l.log.Info(e.String(), fields...)
-	l.board.note(gateway.JobEvent{Time: time.Now(), Text: e.String()})
+	l.board.Note(gateway.JobEvent{Time: time.Now(), Text: e.String()})
 }

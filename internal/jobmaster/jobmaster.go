@@ -187,7 +187,7 @@ func (m *JobMaster) DeclineCheckpoint(ctx context.Context, r gateway.Decline) er
 func (m *JobMaster) known(ctx context.Context, l *jobLoop, a job.AttemptID, message func(chan<- bool) message) error {
 	known, err := inbox.Ask(ctx, l.inbox, message)
 	switch {
-	case errors.Is(err, inbox.ErrEnded) && !l.board.read().status.State.Terminal():
+	case errors.Is(err, inbox.ErrEnded) && !l.board.Read().Status.State.Terminal():
 		return gateway.ShuttingDown()
 	case errors.Is(err, inbox.ErrEnded):
 		return gateway.UnknownAttempt(a)
@@ -210,11 +210,11 @@ func (m *JobMaster) AcknowledgeCheckpoint(ctx context.Context, r gateway.Ack) (c
 	}
 	v, err := inbox.Ask(ctx, l.inbox, func(answer chan<- checkpoint.Verdict) message { return acknowledgement{r, answer} })
 	if errors.Is(err, inbox.ErrEnded) {
-		view := l.board.read()
-		if !view.status.State.Terminal() {
+		view := l.board.Read()
+		if !view.Status.State.Terminal() {
 			return 0, gateway.ShuttingDown()
 		}
-		return lateVerdict(view.checkpoints, r.ID), nil
+		return lateVerdict(view.Checkpoints, r.ID), nil
 	}
 	return v, err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/weirstream/weir/internal/checkpoint"
 	"github.com/weirstream/weir/internal/coordinator"
@@ -18,7 +17,7 @@ import (
 func (m *JobMaster) List(context.Context) ([]gateway.JobStatus, error) {
 	out := []gateway.JobStatus{}
 	for _, l := range m.loops() {
-		out = append(out, l.board.read().status)
+		out = append(out, l.board.Read().Status)
 	}
 	return out, nil
 }
@@ -29,7 +28,7 @@ func (m *JobMaster) Get(_ context.Context, id job.ID) (gateway.JobStatus, error)
 	if l == nil {
 		return gateway.JobStatus{}, gateway.JobNotFound(id)
 	}
-	return l.board.read().status, nil
+	return l.board.Read().Status, nil
 }
 
 // Watch implements gateway.Jobs. When it returns without an error the job's deletions are done, except those that must wait for metadata
@@ -41,19 +40,19 @@ func (m *JobMaster) Watch(ctx context.Context, id job.ID, f func(gateway.JobStat
 	}
 	seen := 0
 	for {
-		g := l.board.look(seen)
-		seen = g.noted
-		if err := f(g.view.status, g.events); err != nil {
+		g := l.board.Look(seen)
+		seen = g.Noted
+		if err := f(g.View.Status, g.Events); err != nil {
 			return err
 		}
-		if g.complete {
-			if !g.view.status.State.Terminal() {
+		if g.Complete {
+			if !g.View.Status.State.Terminal() {
 				return gateway.ShuttingDown()
 			}
 			return nil
 		}
 		select {
-		case <-g.changed:
+		case <-g.Changed:
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
@@ -120,7 +119,7 @@ func (m *JobMaster) trigger(ctx context.Context, id job.ID, epoch job.LeaderEpoc
 	})
 	switch {
 	case errors.Is(err, inbox.ErrEnded):
-		state := l.board.read().status.State
+		state := l.board.Read().Status.State
 		if !state.Terminal() {
 			return gateway.CheckpointResult{}, gateway.ShuttingDown()
 		}
@@ -163,12 +162,7 @@ func (m *JobMaster) Checkpoints(_ context.Context, id job.ID) (gateway.Checkpoin
 	if l == nil {
 		return gateway.CheckpointHistory{}, gateway.JobNotFound(id)
 	}
-	v := l.board.read()
-	out := gateway.CheckpointHistory{CheckpointCounts: v.status.CheckpointCounts, LastRestore: v.status.LastRestore, Summary: v.summary}
-	for _, s := range slices.Backward(v.checkpoints) {
-		out.Checkpoints = append(out.Checkpoints, l.describe(s, v.restored))
-	}
-	return out, nil
+	return l.board.Read().History(l.location), nil
 }
 
 // Checkpoint implements gateway.Jobs.
@@ -177,26 +171,12 @@ func (m *JobMaster) Checkpoint(_ context.Context, id job.ID, n checkpoint.ID) (g
 	if l == nil {
 		return gateway.CheckpointDetail{}, gateway.JobNotFound(id)
 	}
-	v := l.board.read()
-	for _, s := range v.checkpoints {
+	v := l.board.Read()
+	for _, s := range v.Checkpoints {
 		if s.ID != n {
 			continue
 		}
-		out := gateway.CheckpointDetail{CheckpointStatus: l.describe(s, v.restored)}
-		for _, t := range s.Subtasks {
-			if t.Finished && !t.Acked {
-				continue // it had finished before: it has no part in this checkpoint
-			}
-			out.Subtasks = append(out.Subtasks, gateway.SubtaskCheckpoint{
-				Task: t.Task, Acknowledged: t.Acked, Late: t.Late, Latency: t.Latency, Metrics: t.Metrics,
-			})
-		}
-		for _, x := range s.PerVertex() {
-			out.Vertices = append(out.Vertices, gateway.VertexCheckpoint{
-				Vertex: x.Vertex, Tasks: x.Tasks, Acknowledged: x.Acked, Latency: x.Latency, Metrics: x.Metrics,
-			})
-		}
-		return out, nil
+		return v.Detail(s, l.location), nil
 	}
 	return gateway.CheckpointDetail{}, &gateway.Error{
 		Code: gateway.NotFound, Reason: gateway.ReasonCheckpointUnknown, Job: id, Checkpoint: n,

@@ -3,7 +3,6 @@ package jobmaster
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,25 +15,26 @@ import (
 	"github.com/weirstream/weir/internal/gateway"
 	"github.com/weirstream/weir/internal/ha"
 	"github.com/weirstream/weir/internal/masterhook"
+	"github.com/weirstream/weir/internal/recovery"
 	"github.com/weirstream/weir/internal/scheduler"
 )
 
-// recovery is how a job of an earlier job master begins: its checkpoints are read beside the loop, and the scheduler starts when the one that
+// recovering is how a job of an earlier job master begins: its checkpoints are read beside the loop, and the scheduler starts when the one that
 // it goes on from is known. Its tasks are gone: their executors canceled them when the registration ended.
-type recovery struct {
+type recovering struct {
 	open    bool                    // the checkpoints are not known
 	problem string                  // why they cannot be read; it is tried again
 	older   []*checkpoint.Completed // retained before the one that was restored, ascending by id; their Metadata may be nil
 	stop    context.CancelFunc
 }
 
-func (r *recovery) end() {
+func (r *recovering) end() {
 	if r.stop != nil {
 		r.stop()
 	}
 }
 
-func (r *recovery) detail() string {
+func (r *recovering) detail() string {
 	if r.problem == "" {
 		return "reads its checkpoints"
 	}
@@ -54,16 +54,16 @@ func (m *JobMaster) recall(r ha.Record) *jobLoop {
 	if r.End == nil {
 		return l
 	}
-	v := l.board.read()
-	v.status.State, v.status.Detail, v.status.Ended = r.End.State, r.End.Failure, r.End.At
-	v.status.Restarts, v.status.Completed, v.status.Failed = r.End.Restarts, r.End.Completed, r.End.Failed
-	if v.status.StoppedWith = r.End.StoppedWith; v.status.StoppedWith != "" && v.status.Detail == "" {
-		v.status.Detail = "stopped with savepoint " + v.status.StoppedWith
+	v := l.board.Read()
+	v.Status.State, v.Status.Detail, v.Status.Ended = r.End.State, r.End.Failure, r.End.At
+	v.Status.Restarts, v.Status.Completed, v.Status.Failed = r.End.Restarts, r.End.Completed, r.End.Failed
+	if v.Status.StoppedWith = r.End.StoppedWith; v.Status.StoppedWith != "" && v.Status.Detail == "" {
+		v.Status.Detail = "stopped with savepoint " + v.Status.StoppedWith
 	}
-	l.board.publish(v)
+	l.board.Publish(v)
 	l.inbox.Begin()
 	if r.End.Clean {
-		l.board.end()
+		l.board.End()
 		l.inbox.End()
 	}
 	return l
@@ -108,7 +108,7 @@ func (l *jobLoop) begin(ctx context.Context) {
 		if !done {
 			return
 		}
-		for _, id := range got.unfinished { // this job master uses higher ids, so it cannot be one of its own
+		for _, id := range got.Unfinished { // this job master uses higher ids, so it cannot be one of its own
 			dir := checkpoint.Dir(l.id, id)
 			if err := limited(ctx, func(ctx context.Context) error { return l.cfg.Archive.Discard(ctx, dir) }); err != nil {
 				l.log.Warn("delete an unfinished checkpoint", zap.String("dir", dir), zap.Error(err))
@@ -123,133 +123,22 @@ func (l *jobLoop) cleanUpAfter(ctx context.Context) {
 		l.tellHooks(ctx, nil)
 	}
 	l.retry(ctx, "clean up after the job", l.sweepJobDir)
-	l.board.end()
+	l.board.End()
 	l.inbox.End()
 }
 
 // found is what a job goes on from.
 type found struct {
-	latest     *checkpoint.Completed // nil: it starts empty
-	older      []*checkpoint.Completed
-	unfinished []checkpoint.ID
-	lastID     checkpoint.ID // no id up to it may be used again
-	skipped    []error       // why newer ones were not taken; only with Rules.Fallback
-	hooks      *masterhook.Set
+	recovery.Found
+	hooks *masterhook.Set
 }
 
-// readCheckpoints finds the newest completed checkpoint; see checkpoint.Recover. It is never passed over in silence: when it cannot be read the
-// job does not start, or it is said which older one is taken.
+// readCheckpoints finds what the job goes on from; see package recovery.
 func (l *jobLoop) readCheckpoints(ctx context.Context) (found, error) {
-	files, err := l.cfg.Archive.Root.Files(ctx, checkpoint.JobDir(l.id))
-	if err != nil {
-		return found{}, err
-	}
-	known := l.recovered.Progress
-	completed := known.Completed
-	if known.Stopped != "" {
-		completed = 0 // it does not go on from any of them
-	}
-	r, err := checkpoint.Recover(l.id, files, known.Reserved, completed)
-	if err != nil {
-		return found{}, fmt.Errorf("checkpoint %d was completed, but neither %s nor a newer one is there; put it back, or cancel the job and "+
-			"submit it again with --from a checkpoint or savepoint", known.Completed, l.location(checkpoint.Dir(l.id, known.Completed)))
-	}
-	out := found{unfinished: r.Unfinished, lastID: r.LastID}
-	if known.Stopped != "" {
-		if out.latest, err = l.readStop(ctx); err == nil {
-			out.lastID = max(out.lastID, out.latest.Metadata.ID)
-		}
-		return out, err
-	}
-	if r.Latest == 0 {
-		if out.latest, err = l.readRestored(ctx); out.latest != nil {
-			out.lastID = max(out.lastID, out.latest.Metadata.ID)
-		}
-		return out, err
-	}
-	if o := l.restored; o != nil && o.Claimed {
-		out.older = append(out.older, o) // it counts as the oldest
-	}
-	if err := l.readRetained(ctx, append(slices.Clone(r.Older), r.Latest), &out); err != nil {
-		return found{}, err
-	}
-	return out, l.cfg.Archive.MakeDurable(ctx, out.latest.Dir)
-}
-
-// readRetained reads the job's own checkpoints, whose ids ascend: the newest is what it goes on from.
-func (l *jobLoop) readRetained(ctx context.Context, ids []checkpoint.ID, out *found) (err error) {
-	var own []*checkpoint.Completed // newest first
-	for _, id := range slices.Backward(ids) {
-		c := &checkpoint.Completed{Dir: checkpoint.Dir(l.id, id)}
-		if c.Metadata, err = l.readOwn(ctx, id); out.latest == nil {
-			switch {
-			case err == nil:
-				out.latest = c
-				continue
-			case !l.cfg.Rules.Fallback:
-				return err
-			}
-			out.skipped = append(out.skipped, err)
-		}
-		own = append(own, c) // it is only kept until newer ones take its place
-	}
-	slices.Reverse(own)
-	if out.older = append(out.older, own...); out.latest == nil {
-		return errors.Join(append(out.skipped, errors.New("there is no older one"))...)
-	}
-	return nil
-}
-
-// readOwn reads one of the job's own checkpoints.
-func (l *jobLoop) readOwn(ctx context.Context, id checkpoint.ID) (*checkpoint.Metadata, error) {
-	dir := checkpoint.Dir(l.id, id)
-	md, err := l.read(ctx, dir)
-	if err == nil && (md.Job != l.id || md.ID != id) {
-		err = fmt.Errorf("it is checkpoint %d of job %s", md.ID, md.Job)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("checkpoint %d in %s cannot be read: %w; repair it, or cancel the job and submit it again with --from an older checkpoint "+
-			"or a savepoint", id, l.location(dir), err)
-	}
-	return md, nil
-}
-
-// readRestored reads the checkpoint that the job was submitted with; nil: none.
-func (l *jobLoop) readRestored(ctx context.Context) (*checkpoint.Completed, error) {
-	if l.restored == nil {
-		return nil, nil
-	}
-	c := *l.restored
-	if err := l.readMetadata(ctx, &c); err != nil {
-		return nil, fmt.Errorf("the checkpoint %s that it was to start from cannot be read: %w; repair it, or cancel the job and submit it again", l.location(c.Dir), err)
-	}
-	return &c, nil
-}
-
-// readStop reads the savepoint that the job was stopped with. Its tasks may have committed what it promised, so there is nothing in its place.
-func (l *jobLoop) readStop(ctx context.Context) (*checkpoint.Completed, error) {
-	c := &checkpoint.Completed{Dir: l.recovered.Progress.Stopped, Stopped: true}
-	if err := l.readMetadata(ctx, c); err != nil {
-		return nil, fmt.Errorf("the savepoint %s that it was stopped with cannot be read: %w; put it back, or cancel the job: what it had not committed by "+
-			"then is committed by the job that starts from the savepoint", l.location(c.Dir), err)
-	}
-	return c, nil
-}
-
-func (l *jobLoop) readMetadata(ctx context.Context, c *checkpoint.Completed) (err error) {
-	c.Metadata, err = l.read(ctx, c.Dir)
-	return err
-}
-
-// read reads a checkpoint, sees that its files are there, and gives the part that the job takes over. What it leaves out was allowed when the
-// job was submitted, for the checkpoint and the graph are the same.
-func (l *jobLoop) read(ctx context.Context, dir string) (*checkpoint.Metadata, error) {
-	md, err := l.cfg.Archive.Read(ctx, dir)
-	if err != nil {
-		return nil, err
-	}
-	md, _, err = checkpoint.Fit(md, l.graph, true)
-	return md, err
+	read, err := recovery.Read(ctx, recovery.Request{
+		Archive: &l.cfg.Archive, Job: l.id, Graph: l.graph, Progress: l.recovered.Progress, Restored: l.restored, Fallback: l.cfg.Rules.Fallback,
+	})
+	return found{Found: read}, err
 }
 
 // recovered: the checkpoints of the job were read, or could not be.
@@ -272,11 +161,11 @@ func (m recovered) apply(l *jobLoop) {
 		return
 	}
 	r.open, r.problem = false, ""
-	r.older = m.found.older
+	r.older = m.found.Older
 	l.calling.hooks.set = m.found.hooks
-	l.calling.ledger.Used(m.found.lastID)
+	l.calling.ledger.Used(m.found.LastID)
 	from := "from the beginning"
-	if c := m.found.latest; c != nil {
+	if c := m.found.Latest; c != nil {
 		from = fmt.Sprintf("from %s %d", c.Metadata.Kind, c.Metadata.ID)
 		if c.Stopped {
 			from = "to finish with " + strings.TrimPrefix(from, "from ") + ", which has stopped it"
@@ -285,21 +174,21 @@ func (m recovered) apply(l *jobLoop) {
 			l.calling.ledger.Completed(c.Metadata.ID)
 		}
 	}
-	for _, err := range m.found.skipped {
+	for _, err := range m.found.Skipped {
 		l.tell("WARNING: " + err.Error())
 	}
-	if len(m.found.skipped) > 0 {
+	if len(m.found.Skipped) > 0 {
 		from += " instead, as --fallback allows; output that was committed since then is written again"
 	}
 	l.tell(fmt.Sprintf("recovered by leader epoch %d, goes on %s", l.cfg.Epoch, from))
-	l.coord = l.newCoordinator(m.found.latest)
+	l.coord = l.newCoordinator(m.found.Latest)
 	l.feed(scheduler.Start{})
 }
 
 // tell writes a line into the log and the timeline.
 func (l *jobLoop) tell(text string) {
 	l.log.Info(text)
-	l.board.note(gateway.JobEvent{Time: time.Now(), Text: text})
+	l.board.Note(gateway.JobEvent{Time: time.Now(), Text: text})
 }
 
 // subsumeOlder deletes checkpoints of earlier job masters that are too many by now.

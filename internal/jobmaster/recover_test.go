@@ -249,7 +249,7 @@ func TestFault_B91_UnreadableLatest_FallsBackWhenToldTo(t *testing.T) {
 				t.Errorf("deployed %+v, want checkpoint 1", d.Tasks[0].Restore)
 			}
 			said := ""
-			for _, e := range n.m.loop(id).board.look(0).events {
+			for _, e := range n.m.loop(id).board.Look(0).Events {
 				said += e.Text + "\n"
 			}
 			if !strings.Contains(said, "WARNING: checkpoint 2 in ") || !strings.Contains(said, "from checkpoint 1 instead, as --fallback allows") {

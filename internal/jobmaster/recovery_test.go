@@ -137,7 +137,7 @@ func TestAnswer_PublishesBeforeItReplies(t *testing.T) {
 	l.feed(scheduler.CancelRequested{})
 	l.settle(t.Context())
 	var seen job.State
-	l.reply(func() { seen = l.board.read().status.State })
+	l.reply(func() { seen = l.board.Read().Status.State })
 	l.answer()
 	if seen != job.Canceled {
 		t.Errorf("a caller that was answered sees the job %s, want CANCELED", seen)

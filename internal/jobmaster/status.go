@@ -3,22 +3,19 @@ package jobmaster
 import (
 	"slices"
 
-	"github.com/weirstream/weir/internal/checkpoint"
+	"github.com/weirstream/weir/internal/board"
 	"github.com/weirstream/weir/internal/coordinator"
 	"github.com/weirstream/weir/internal/gateway"
 	"github.com/weirstream/weir/internal/job"
 	"github.com/weirstream/weir/internal/scheduler"
 )
 
-// restoredFrom is the job's own checkpoint that its present execution started from; 0: none.
-type restoredFrom checkpoint.ID
-
 // publish shows the state of the job.
 func (l *jobLoop) publish() {
 	checkpoints := l.withRecovered(l.coord.History())
 	counts := l.coord.Counts()
-	v := view{checkpoints: checkpoints, restored: restoredFrom(l.running.restored), summary: l.coord.Summary()}
-	v.status = gateway.JobStatus{
+	v := board.View{Checkpoints: checkpoints, Restored: l.running.restored, Summary: l.coord.Summary()}
+	v.Status = gateway.JobStatus{
 		ID: l.id, Name: l.name, State: l.shown(), Detail: l.detail(), Submitted: l.submitted, Ended: l.end.at,
 		Restarts: l.sched.Restarts(), Vertices: l.vertices(), CheckpointCounts: gateway.CheckpointCounts(counts), LastRestore: l.lastRestore(),
 		Epoch: l.cfg.Epoch, Fingerprint: l.graph.Fingerprint,
@@ -26,12 +23,12 @@ func (l *jobLoop) publish() {
 	}
 	for _, s := range slices.Backward(checkpoints) {
 		if s.State == coordinator.StateCompleted {
-			last := l.describe(s, v.restored)
-			v.status.Last = &last
+			last := v.Describe(s, l.location)
+			v.Status.Last = &last
 			break
 		}
 	}
-	l.board.publish(v)
+	l.board.Publish(v)
 }
 
 func (l *jobLoop) lastRestore() *gateway.RestoreStatus {
@@ -109,28 +106,6 @@ func (l *jobLoop) vertices() []gateway.VertexStatus {
 			out[i].Tasks = append(out[i].Tasks, gateway.TaskStatus{
 				Attempt: id, State: e.State, Executor: e.Executor, Failure: e.LastFailure.String(), RecordsIn: records.in, RecordsOut: records.out,
 			})
-		}
-	}
-	return out
-}
-
-var checkpointStates = map[coordinator.State]gateway.CheckpointState{
-	coordinator.StatePending:    gateway.CheckpointPending,
-	coordinator.StateFinalizing: gateway.CheckpointFinalizing,
-	coordinator.StateCompleted:  gateway.CheckpointCompleted,
-	coordinator.StateAborted:    gateway.CheckpointAborted,
-}
-
-func (l *jobLoop) describe(s coordinator.Stats, restored restoredFrom) gateway.CheckpointStatus {
-	out := gateway.CheckpointStatus{
-		ID: s.ID, Kind: s.Kind, State: checkpointStates[s.State], Triggered: s.Triggered, StateBytes: s.Bytes,
-		Sent: s.Sent, Duration: s.Duration, Notified: s.Notified,
-		Path: l.location(s.Dir), Tasks: s.Tasks, Acknowledged: s.Acked, Restored: s.ID == checkpoint.ID(restored), Discarded: s.Discarded,
-	}
-	if s.Reason != checkpoint.None {
-		out.Failure = string(s.Reason)
-		if s.Failure != "" {
-			out.Failure += ": " + s.Failure
 		}
 	}
 	return out

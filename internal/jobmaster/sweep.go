@@ -50,7 +50,7 @@ func (m *JobMaster) liveCheckpoints() map[job.ID]checkpoint.ID {
 	out := map[job.ID]checkpoint.ID{}
 	for _, l := range m.loops() {
 		if !l.hasEnded() {
-			out[l.id] = coordinator.LowestPending(l.board.read().checkpoints)
+			out[l.id] = coordinator.LowestPending(l.board.Read().Checkpoints)
 		}
 	}
 	return out

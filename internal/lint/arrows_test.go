@@ -46,9 +46,11 @@ var arrows = map[string][]string{
 	"internal/inbox":      {},
 	"internal/masterhook": {"internal/job", "internal/checkpoint", "internal/gateway"},
 	"internal/slotpool":   {"internal/job", "internal/gateway"},
+	"internal/board":      {"internal/checkpoint", "internal/coordinator", "internal/gateway"},
+	"internal/recovery":   {"internal/job", "internal/checkpoint", "internal/archive", "internal/ha"},
 	"internal/jobmaster": {
 		"internal/job", "internal/checkpoint", "internal/gateway", "internal/coordinator", "internal/scheduler", "internal/slotpool", "internal/inbox", "internal/ha",
-		"internal/archive", "internal/masterhook", "internal/location",
+		"internal/archive", "internal/masterhook", "internal/location", "internal/board", "internal/recovery",
 	},
 
 	"internal/rpc/pb": {},
