@@ -28,10 +28,14 @@ build: ## build the static binaries bin/{jobmaster,taskexecutor,weir}
 	@mkdir -p bin
 	$(GOBUILD) -o bin/ $(addprefix ./cmd/,$(PROGRAMS))
 
-test: ## run all tests (PACKAGES=./internal/task/... for some)
+# Tests against S3 start this server; Go's cache keeps it, so that it is compiled once.
+s3-server:
+	@cd tools && go tool -n versitygw >/dev/null
+
+test: s3-server ## run all tests (PACKAGES=./internal/task/... for some)
 	go test $(PACKAGES)
 
-race: ## run all tests with the race detector
+race: s3-server ## run all tests with the race detector
 	go test -race $(PACKAGES)
 
 lint: $(TOOLS)/golangci-lint ## check the style: gofmt, golangci-lint, the house rules
@@ -71,5 +75,5 @@ clean: ## remove what the other targets have built
 
 $(TOOLS)/%: ; @mkdir -p $(TOOLS) && cd tools && echo "building $*" && GOBIN=$(TOOLS) go install $$(go list tool | grep '/$*$$')
 
-.PHONY: help build test race lint gen gen-check sim bench demo image e2e check clean
+.PHONY: help build s3-server test race lint gen gen-check sim bench demo image e2e check clean
 .SECONDARY:

@@ -32,7 +32,9 @@ var arrows = map[string][]string{
 	"connector/print":              {"stream"},
 	"internal/storage":             {},
 	"internal/storage/storagetest": {"internal/storage"},
-	"internal/storage/schemes":     {"internal/storage", "internal/location"},
+	"internal/storage/s3":          {"internal/storage", "internal/location"},
+	"internal/storage/s3/s3test":   {},
+	"internal/storage/schemes":     {"internal/storage", "internal/storage/s3", "internal/location"},
 
 	"internal/exchange": {"internal/job", "internal/element"},
 	"internal/task":     {"internal/job", "internal/checkpoint", "internal/element", "stream"},

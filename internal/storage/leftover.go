@@ -16,7 +16,11 @@ type Leftover struct {
 	Path    string
 	Dir     bool
 	ModTime time.Time
+	Upload  *Upload // what it is in an object store, if it is one
 }
+
+// Upload is a file that is being sent to an object store in parts.
+type Upload struct{ Name, ID string }
 
 // Leftovers finds unfinished files and empty directories. Those of writers that are at work are among them.
 func (l *Local) Leftovers(ctx context.Context) ([]Leftover, error) {
@@ -32,14 +36,14 @@ func (l *Local) Leftovers(ctx context.Context) ([]Leftover, error) {
 			if names, err := os.ReadDir(file); err != nil || len(names) > 0 {
 				return ignoreMissing(err)
 			}
-		} else if !strings.HasPrefix(entry.Name(), tempPrefix) {
+		} else if !strings.HasPrefix(entry.Name(), TempPrefix) {
 			return nil
 		}
 		info, err := entry.Info()
 		if err != nil {
 			return ignoreMissing(err)
 		}
-		out = append(out, Leftover{filepath.ToSlash(file[len(l.root)+1:]), entry.IsDir(), info.ModTime()})
+		out = append(out, Leftover{Path: filepath.ToSlash(file[len(l.root)+1:]), Dir: entry.IsDir(), ModTime: info.ModTime()})
 		return nil
 	})
 	return out, describe("list", "leftovers", err)

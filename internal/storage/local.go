@@ -202,7 +202,7 @@ func (l *Local) List(ctx context.Context, dir string) ([]Info, error) {
 		if err == nil {
 			err = context.Cause(ctx)
 		}
-		if err != nil || entry.IsDir() || strings.HasPrefix(entry.Name(), tempPrefix) || file == start {
+		if err != nil || entry.IsDir() || strings.HasPrefix(entry.Name(), TempPrefix) || file == start {
 			return ignoreMissing(err)
 		}
 		info, err := entry.Info()
@@ -323,7 +323,7 @@ func ignoreMissing(err error) error {
 
 // createTemp makes a file of a new name that readers do not see.
 func createTemp(dir string) (*os.File, error) {
-	name := fmt.Sprintf("%s%016x", tempPrefix, rand.Uint64())
+	name := fmt.Sprintf("%s%016x", TempPrefix, rand.Uint64())
 	return os.OpenFile(filepath.Join(dir, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 }
 

@@ -10,15 +10,13 @@ import (
 	"time"
 )
 
-// ErrUncertain is in the error of Publish when nobody can say whether the file is there.
-var ErrUncertain = errors.New("it is not known whether the file was written")
-
 // lookTimeout bounds how long Publish looks for what has become of a write that gave an error.
 const lookTimeout = 20 * time.Second
 
 // Publish writes a file that must not be there yet. After an error it asks the storage what is there now, so that the caller knows what to do
 // with what the file refers to: no error means that it is there and durable, an error with ErrUncertain that it may be, any other error that
-// it is not. It takes for granted that a storage does nothing more for a call that has returned.
+// it is not. It takes for granted that a storage does nothing more for a call that has returned, unless ErrUncertain is in its error: then the write is
+// tried once more, because of two that create the same file the second to arrive changes nothing.
 func Publish(ctx context.Context, s Storage, name string, data []byte) error {
 	err := s.WriteFile(ctx, name, data, CreateOnly)
 	if err == nil {
@@ -27,6 +25,15 @@ func Publish(ctx context.Context, s Storage, name string, data []byte) error {
 	// The time of the caller may be what ran out.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTimeout)
 	defer cancel()
+	if errors.Is(err, ErrUncertain) {
+		again := s.WriteFile(ctx, name, data, CreateOnly)
+		if again == nil {
+			return nil
+		}
+		if !errors.Is(again, ErrExists) {
+			return uncertain(err, again)
+		}
+	}
 	infos, listErr := s.List(ctx, path.Dir(name))
 	if listErr != nil {
 		return uncertain(err, listErr)

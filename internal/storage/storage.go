@@ -16,6 +16,10 @@ var (
 	ErrNotFound = errors.New("no such file")
 	ErrExists   = errors.New("file exists already")
 	ErrTooLarge = errors.New("file is too large")
+	// ErrUncertain: nobody can say whether a file is there.
+	ErrUncertain = errors.New("it is not known whether the file was written")
+	// ErrUnreachable: the server that keeps the files does not answer, or cannot do its work. It may be able to later.
+	ErrUnreachable = errors.New("the storage cannot be reached")
 )
 
 // Mode says what WriteFile does when the file exists.
@@ -35,11 +39,12 @@ type Info struct {
 }
 
 // Storage is a tree of files. Names are slash-separated and relative to the root; see CheckPath. Directories come into being with the
-// files in them, durably too. Only files have a size, can be opened and are listed: a directory counts as ErrNotFound there.
+// files in them, durably too. Only files have a size, can be opened and are listed: a directory counts as ErrNotFound there. No name may be used for
+// a file and a directory: a file system refuses the second, an object store need not. A writer or a file ends with the context that it was made with.
 type Storage interface {
 	// Create begins a file, which nobody sees before Commit.
 	Create(ctx context.Context, name string) (Writer, error)
-	// WriteFile publishes a whole file in one step.
+	// WriteFile publishes a whole file in one step. When ErrUncertain is in the error of a CreateOnly, the file may be there, or appear yet.
 	WriteFile(ctx context.Context, name string, data []byte, mode Mode) error
 	// Open opens a file for reading, or gives ErrNotFound.
 	Open(ctx context.Context, name string) (File, error)
@@ -67,7 +72,7 @@ type Writer interface {
 	Abort()
 }
 
-// File is an open file; it can be read also when it is replaced or removed meanwhile.
+// File is an open file. When it is replaced or removed meanwhile, it still gives what was there, or an error, but never a mixture.
 type File interface {
 	io.ReaderAt
 	io.Closer
@@ -80,8 +85,8 @@ const (
 	maxNameBytes = 255
 )
 
-// tempPrefix marks files that are being written; no name may have it.
-const tempPrefix = ".tmp~"
+// TempPrefix is in front of names of what is not finished; no file may have such a name.
+const TempPrefix = ".tmp~"
 
 // CheckPath reports why name cannot be the path of a file: it must be relative, without empty, "." and ".." elements, valid UTF-8,
 // without zero bytes and backslashes, and no longer than file systems allow.
@@ -96,7 +101,7 @@ func CheckPath(name string) error {
 		if len(element) > maxNameBytes {
 			return fmt.Errorf("storage path has a name of %d bytes, at most %d are possible: %q", len(element), maxNameBytes, element)
 		}
-		if strings.HasPrefix(element, tempPrefix) {
+		if strings.HasPrefix(element, TempPrefix) {
 			return fmt.Errorf("storage path %q has a name that is kept for unfinished files", name)
 		}
 	}

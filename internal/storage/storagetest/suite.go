@@ -15,8 +15,13 @@ import (
 	"github.com/weirstream/weir/internal/storage"
 )
 
+// RunObjects is Run for an object store: it need not refuse a name that is a file and a directory at once.
+func RunObjects(t *testing.T, open func(t *testing.T) storage.Storage) { run(t, open, objectAndPrefix) }
+
 // Run checks that the storages that open gives keep the contract of storage.Storage. Each is empty and for one test.
-func Run(t *testing.T, open func(t *testing.T) storage.Storage) {
+func Run(t *testing.T, open func(t *testing.T) storage.Storage) { run(t, open, fileAndDirectory) }
+
+func run(t *testing.T, open func(t *testing.T) storage.Storage, exclusion func(*testing.T, storage.Storage)) {
 	for _, c := range []struct {
 		name string
 		test func(*testing.T, storage.Storage)
@@ -37,7 +42,7 @@ func Run(t *testing.T, open func(t *testing.T) storage.Storage) {
 		{"BadNames_AreRefused", badNames},
 		{"CanceledContext_DoesNothing", canceledContext},
 		{"MkdirAll_CanBeRepeated", mkdirAll},
-		{"FileAndDirectory_ExcludeEachOther", fileAndDirectory},
+		{"FileAndDirectory_DoNoHarmToEachOther", exclusion},
 		{"DiscardCheckpoint_IsIdempotent", discardCheckpoint},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.test(t, open(t)) })
@@ -383,6 +388,23 @@ func fileAndDirectory(t *testing.T, s storage.Storage) {
 	}
 	wantContent(t, s, "d/f", "x")
 	wantList(t, s, "", "d/f")
+}
+
+// objectAndPrefix: whether or not a store refuses it, what is in the directory stays.
+func objectAndPrefix(t *testing.T, s storage.Storage) {
+	put(t, s, "d/f", "x")
+	_ = s.WriteFile(t.Context(), "d", []byte("y"), storage.Replace)
+	wantContent(t, s, "d/f", "x")
+	_ = s.Remove(t.Context(), "d")
+	wantContent(t, s, "d/f", "x")
+	wantList(t, s, "", "d/f")
+	_ = s.MkdirAll(t.Context(), "d/f")
+	_ = s.RemoveAll(t.Context(), "d/f")
+	wantContent(t, s, "d/f", "x")
+	_ = s.WriteFile(t.Context(), "d/f/g", []byte("y"), storage.Replace)
+	wantContent(t, s, "d/f", "x")
+	must(t, s.RemoveAll(t.Context(), "d"))
+	wantList(t, s, "")
 }
 
 func discardCheckpoint(t *testing.T, s storage.Storage) {
