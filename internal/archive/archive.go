@@ -9,6 +9,7 @@ import (
 
 	"github.com/weirstream/weir/internal/checkpoint"
 	"github.com/weirstream/weir/internal/location"
+	"github.com/weirstream/weir/internal/retention"
 )
 
 // ErrUncertain is in the error of Storage.CreateFile when nobody knows whether the file was written.
@@ -27,6 +28,8 @@ type Storage interface {
 	Files(ctx context.Context, dir string) ([]string, error)
 	// DiscardCheckpoint deletes dir with all that is in it, its metadata first.
 	DiscardCheckpoint(ctx context.Context, dir string) error
+	// Remove deletes a file; it is well when there is none.
+	Remove(ctx context.Context, name string) error
 	// RemoveAll removes a directory with all that is in it.
 	RemoveAll(ctx context.Context, dir string) error
 }
@@ -88,7 +91,10 @@ func (a *Archive) Read(ctx context.Context, dir string) (*checkpoint.Metadata, e
 	if err != nil {
 		return nil, err
 	}
-	return md, md.CheckFiles(names)
+	if err := md.CheckFiles(names); err != nil {
+		return md, err
+	}
+	return md, a.checkShared(ctx, dir, md)
 }
 
 // Write publishes the metadata of the checkpoint in dir; see Storage.CreateFile.
@@ -127,8 +133,9 @@ func (a *Archive) Discard(ctx context.Context, dir string) error {
 	return a.above(ctx, dir, func(s Storage, name string) error { return s.DiscardCheckpoint(ctx, name) })
 }
 
-// Dispose is Discard for a directory that a person has named: checkpoint.ErrNotOurs is in the error if it is no checkpoint.
-func (a *Archive) Dispose(ctx context.Context, dir string) error {
+// Dispose is Discard for a directory that a person has named: retention.ErrNotOurs is in the error if it is no checkpoint. With shared the files go
+// too that only this one refers to; if a job that runs has its checkpoints beside it, it may be about to refer to them.
+func (a *Archive) Dispose(ctx context.Context, dir string, shared bool) error {
 	files, err := a.Files(ctx, dir)
 	if err != nil {
 		return err
@@ -140,8 +147,11 @@ func (a *Archive) Dispose(ctx context.Context, dir string) error {
 		}
 	}
 	_, name := location.Split(dir)
-	if err := checkpoint.CheckDisposable(name, files, metadata); err != nil {
+	if err := retention.CheckDisposable(name, files, metadata); err != nil {
 		return err
+	}
+	if shared {
+		return a.DiscardClaimed(ctx, dir)
 	}
 	return a.Discard(ctx, dir)
 }

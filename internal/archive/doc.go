@@ -5,9 +5,9 @@
 // however it is mounted; any other by its location, an absolute path or a URL. People see locations only.
 //
 // Promises: metadata is published in one durable step and deleted first. What is read is whole: metadata that decodes, and every state file that it
-// refers to is there.
+// refers to is there, shared ones too.
 //
-// Goroutines: none; methods are safe for concurrent use and wait for the storage, so no loop calls them.
+// Goroutines: a few while shared files are deleted, which the call waits for; methods are safe for concurrent use and wait for the storage, so no loop calls them.
 //
 // Not here: what is in a checkpoint and which one is chosen (package checkpoint), files (package storage), tools without a cluster (package inspect).
 //

@@ -48,3 +48,23 @@ const (
 	SavepointDirNeeded Reason = "SAVEPOINT_DIR_NEEDED"
 	JobStopping        Reason = "JOB_STOPPING"
 )
+
+// counted is the closed list of reasons; true: counted as a failure of the job. The others have causes that end by themselves, that are counted
+// elsewhere, or that are nobody's fault.
+var counted = map[Reason]bool{
+	NotAllRunning: false, Suspended: false, Shutdown: false,
+	Expired: true, Declined: true, AsyncException: true, IOException: true, FinalizeFailure: true, AckTooLarge: true,
+	HookFailure:  true,
+	TaskNotReady: false, TaskFailure: false, TriggerFailure: false, Subsumed: false, BarrierCanceled: false,
+	FailoverRegion:  false,
+	TooManyRequests: false, SavepointDirNeeded: false, JobStopping: false,
+}
+
+// Counted reports whether a checkpoint that was aborted for this reason counts towards the failures that a job tolerates in a row.
+func (r Reason) Counted() bool { return counted[r] }
+
+// Known reports whether the reason is in the list.
+func (r Reason) Known() bool {
+	_, ok := counted[r]
+	return ok
+}

@@ -11,8 +11,8 @@ import (
 	"github.com/weirstream/weir/internal/location"
 )
 
-// sharedDir is the directory of a job's shared files, beside those of its checkpoints.
-const sharedDir = "shared"
+// SharedDirName is the name of the directory of a job's shared files, beside those of its checkpoints.
+const SharedDirName = "shared"
 
 // SharedFile is an immutable file of a state backend. Several checkpoints of a job may refer to the same one.
 type SharedFile struct {
@@ -25,7 +25,9 @@ type SharedFile struct {
 }
 
 // Shared gives the name of a file in the job's shared directory; false: it is in the directory of its checkpoint.
-func (f SharedFile) Shared() (name string, ok bool) { return strings.CutPrefix(f.Path, sharedDir+"/") }
+func (f SharedFile) Shared() (name string, ok bool) {
+	return strings.CutPrefix(f.Path, SharedDirName+"/")
+}
 
 // In is where the file is, when dir is the directory of its checkpoint, as a storage path or a location.
 func (f SharedFile) In(dir string) string {
@@ -37,22 +39,29 @@ func (f SharedFile) In(dir string) string {
 }
 
 // SharedPath is the path of a file in the job's shared directory.
-func SharedPath(name string) string { return sharedDir + "/" + name }
+func SharedPath(name string) string { return SharedDirName + "/" + name }
 
 // SharedDir is the directory of a job's shared files below the checkpoint directory.
-func SharedDir(j job.ID) string { return JobDir(j) + "/" + sharedDir }
+func SharedDir(j job.ID) string { return JobDir(j) + "/" + SharedDirName }
 
 // ParseSharedPath finds the job of a path below the checkpoint directory that is a file of the job's shared directory.
 func ParseSharedPath(p string) (j job.ID, name string, ok bool) {
-	parts := strings.Split(p, "/")
-	if len(parts) != 3 || parts[1] != sharedDir {
+	at := strings.LastIndexByte(p, '/')
+	if at < 0 {
 		return "", "", false
 	}
-	id, ok := unescape(parts[0])
-	if !ok || JobDir(job.ID(id)) != parts[0] {
-		return "", "", false
+	j, ok = ParseSharedDir(p[:at])
+	return j, p[at+1:], ok
+}
+
+// ParseSharedDir is the inverse of SharedDir.
+func ParseSharedDir(dir string) (job.ID, bool) {
+	parent, ok := strings.CutSuffix(dir, "/"+SharedDirName)
+	id, escaped := unescape(parent)
+	if !ok || !escaped || SharedDir(job.ID(id)) != dir {
+		return "", false
 	}
-	return job.ID(id), parts[2], true
+	return job.ID(id), true
 }
 
 const sharedSuffix = ".shared"
@@ -97,7 +106,7 @@ func (f SharedFile) Validate() error {
 
 // isFileName reports whether s is one element of a path.
 func isFileName(s string) bool {
-	return len(s) <= MaxFileNameBytes && s != "." && s != sharedDir && fs.ValidPath(s) && !strings.ContainsAny(s, "/\\\x00")
+	return len(s) <= MaxFileNameBytes && s != "." && s != SharedDirName && fs.ValidPath(s) && !strings.ContainsAny(s, "/\\\x00")
 }
 
 func (k *Keyed) validateFiles() error {
@@ -155,4 +164,18 @@ func (md *Metadata) SharedFiles() []string {
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
+}
+
+// CheckShared reports a shared file that md refers to and that is not among the names in the directory of the shared files.
+func (md *Metadata) CheckShared(names []string) error {
+	there := make(map[string]bool, len(names))
+	for _, name := range names {
+		there[name] = true
+	}
+	for _, name := range md.SharedFiles() {
+		if !there[name] {
+			return fmt.Errorf("file %s is missing, which checkpoints share; a checkpoint can be moved only with the directory %q beside it", SharedPath(name), SharedDirName)
+		}
+	}
+	return nil
 }

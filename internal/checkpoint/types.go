@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/weirstream/weir/internal/job"
@@ -176,4 +177,13 @@ type Completed struct {
 	Stopped bool
 	// Claimed: the job that was started from it owns it, and deletes it when newer ones have taken its place.
 	Claimed bool
+}
+
+// Number is the id of the checkpoint, by the name of its directory when its metadata is not known; 0: that does not say it either.
+func (c *Completed) Number() ID {
+	if c.Metadata != nil {
+		return c.Metadata.ID
+	}
+	id, _ := chkID(c.Dir[strings.LastIndexByte(c.Dir, '/')+1:])
+	return id
 }

@@ -28,6 +28,9 @@ func (c *Core) book(ev Ack) checkpoint.Verdict {
 	if p.acked[slot] {
 		return checkpoint.Duplicate
 	}
+	if !c.holdShared(p, ev) {
+		return checkpoint.TooLate
+	}
 	p.acked[slot] = true
 	p.states[slot] = ev.State
 	p.states[slot].Subtask = ev.Attempt.Task.Subtask
@@ -42,7 +45,7 @@ func (c *Core) late(ev Ack) checkpoint.Verdict {
 	switch {
 	case ev.ID >= c.nextID: // never triggered
 		return checkpoint.Unknown
-	case !c.failures.aborted.has(ev.ID):
+	case !c.failures.aborted.Has(ev.ID):
 		// It completed, and so every task had acknowledged; or it is too old to know, and nothing is deleted on a guess.
 		return checkpoint.Duplicate
 	}
@@ -67,7 +70,7 @@ func (c *Core) decline(ev Decline) {
 		return
 	}
 	reason := ev.Reason
-	if !known(reason) {
+	if !reason.Known() {
 		reason = checkpoint.Declined
 	}
 	c.abort(p, failure{reason: reason, message: ev.Attempt.String() + ": " + ev.Message, byTask: true, attempt: ev.Attempt})

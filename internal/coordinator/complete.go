@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/weirstream/weir/internal/checkpoint"
+	"github.com/weirstream/weir/internal/retention"
 )
 
 // finalize has the metadata written beside the loop. From here on the checkpoint may be durable at any moment.
@@ -37,6 +38,7 @@ func (c *Core) metadataWritten(ev MetadataWritten) {
 // complete makes a durable checkpoint the latest. The order is: statistics, the caller, older pending ones, the tasks, clean-up.
 func (c *Core) complete(p *pending) {
 	c.forget(p)
+	c.removeShared(c.cleaning.ledger.Decided(p.id))
 	c.failures.inARow = 0
 	c.store.lastDone = c.now
 	duration := c.stats.end(p.stats, StateCompleted, c.now)
@@ -63,7 +65,7 @@ func (c *Core) complete(p *pending) {
 		}
 	}
 	for _, old := range subsumed {
-		c.discard(old.Metadata.ID, old.Dir)
+		c.discardCompleted(old)
 	}
 	c.subsumeDoubts(p.id)
 }
@@ -79,62 +81,35 @@ func (c *Core) subsume(id checkpoint.ID) {
 
 // cleaning is the storage work that nobody waits for.
 type cleaning struct {
-	deleting idSet // Discard is out
-	locating idSet // aborted while InitLocation is out: the directory will be an orphan
+	deleting checkpoint.IDSet // Discard is out
+	locating checkpoint.IDSet // aborted while InitLocation is out: the directory will be an orphan
+	removing int              // RemoveShared that are out
+	ledger   retention.Ledger // who refers to which shared files
 }
 
 // deletions is how many are under way: when they take longer than checkpoints, triggering waits for them.
-func (d *cleaning) deletions() int { return d.deleting.len() }
+func (d *cleaning) deletions() int { return d.deleting.Len() + d.removing }
 
 // discard has a checkpoint deleted.
 func (c *Core) discard(id checkpoint.ID, dir string) {
-	c.cleaning.deleting.add(id)
+	c.cleaning.deleting.Add(id)
 	c.emit(Discard{ID: id, Dir: dir})
 }
 
 // discarded ends a deletion. A failed one is not repeated: what is left is an orphan without metadata, or found by age.
 func (c *Core) discarded(ev Discarded) {
-	if !c.cleaning.deleting.take(ev.ID) {
+	if !c.cleaning.deleting.Take(ev.ID) {
 		c.stale++
 		return
 	}
 	if ev.Err == "" {
 		c.stats.discarded(ev.ID)
+		c.removeShared(c.cleaning.ledger.Gone(ev.ID))
+	} else {
+		c.cleaning.ledger.NotGone(ev.ID)
 	}
 	c.doubtDeleted(ev)
 }
 
-// Deleting is the number of checkpoints whose deletion has not been answered; a process that ends waits for them.
+// Deleting is the number of deletions that have not been answered; a process that ends waits for them.
 func (c *Core) Deleting() int { return c.cleaning.deletions() }
-
-// idSet remembers the newest maxRemembered ids that were added.
-type idSet struct {
-	members map[checkpoint.ID]struct{}
-	order   []checkpoint.ID // of arrival; may hold ids that were taken
-}
-
-func (s *idSet) len() int { return len(s.members) }
-
-func (s *idSet) has(id checkpoint.ID) bool {
-	_, ok := s.members[id]
-	return ok
-}
-
-func (s *idSet) add(id checkpoint.ID) {
-	if s.members == nil {
-		s.members = map[checkpoint.ID]struct{}{}
-	}
-	s.members[id] = struct{}{}
-	s.order = append(s.order, id)
-	if len(s.order) > maxRemembered {
-		delete(s.members, s.order[0])
-		s.order = s.order[1:]
-	}
-}
-
-// take removes an id and reports whether it was there.
-func (s *idSet) take(id checkpoint.ID) bool {
-	ok := s.has(id)
-	delete(s.members, id)
-	return ok
-}

@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"slices"
 	"time"
 
 	"github.com/weirstream/weir/internal/checkpoint"
@@ -14,8 +15,6 @@ const (
 	maxPending = job.MaxConcurrentCheckpoints
 	// maxRequests is how many requests may wait.
 	maxRequests = 1000
-	// maxRemembered is how many aborted checkpoints are remembered to classify their late messages.
-	maxRemembered = 1000
 	// maxMissingNamed is how many tasks the message of an expired checkpoint names.
 	maxMissingNamed = 5
 	// minInterval is the shortest interval and timeout, maxInterval the longest; what is outside is moved to the limit.
@@ -70,6 +69,8 @@ func New(cfg Config) *Core {
 		c.nextID = max(c.nextID, r.Metadata.ID+1)
 		c.store = newStore(cfg.Job, r)
 	}
+	c.store.older = slices.Clone(cfg.Older)
+	c.holdStored()
 	return c
 }
 
@@ -113,6 +114,8 @@ func (c *Core) handle(ev Event) {
 		c.metadataWritten(ev)
 	case Discarded:
 		c.discarded(ev)
+	case SharedRemoved:
+		c.sharedRemoved()
 	case NotifyConfirmed:
 		c.notifyConfirmed(ev)
 	case Restored:

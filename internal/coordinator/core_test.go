@@ -199,7 +199,7 @@ func TestHistory_DoesNotChangeInTheHandsOfItsReader(t *testing.T) {
 	if h[0].Acked != 0 || h[0].Subtasks[1].Acked {
 		t.Error("an ack changed statistics that were handed out")
 	}
-	want := SubtaskStats{Task: job.TaskID{Vertex: "map"}, Acked: true, Latency: time.Second, Metrics: checkpoint.Metrics{StateBytes: 7}}
+	want := checkpoint.SubtaskStats{Task: job.TaskID{Vertex: "map"}, Acked: true, Latency: time.Second, Metrics: checkpoint.Metrics{StateBytes: 7}}
 	if diff := cmp.Diff(want, c.History()[0].Subtasks[1]); diff != "" {
 		t.Error(diff)
 	}
@@ -301,8 +301,8 @@ func TestReason_CountedAreThoseOfTheReference(t *testing.T) {
 		checkpoint.None, checkpoint.NotAllRunning, checkpoint.Suspended, checkpoint.Shutdown, checkpoint.Expired, checkpoint.Declined, checkpoint.TaskNotReady, checkpoint.TaskFailure, checkpoint.AsyncException, checkpoint.IOException, checkpoint.FinalizeFailure,
 		checkpoint.TriggerFailure, checkpoint.Subsumed, checkpoint.BarrierCanceled, checkpoint.TooManyRequests, checkpoint.AckTooLarge, checkpoint.SavepointDirNeeded, checkpoint.HookFailure, "SOMETHING_ELSE",
 	} {
-		if Counted(r) != counted[r] {
-			t.Errorf("%q counted: %t", r, Counted(r))
+		if r.Counted() != counted[r] {
+			t.Errorf("%q counted: %t", r, r.Counted())
 		}
 	}
 }

@@ -25,6 +25,8 @@ type request struct {
 	kind      checkpoint.Kind
 	directory string
 	stop      job.StopMode
+	format    job.SavepointFormat
+	base      checkpoint.ID // whose shared files its tasks may refer to, chosen when it is triggered; 0: none
 }
 
 // rank orders the queue: savepoints, then checkpoints that somebody waits for, then the final one, then the periodic one.
@@ -135,7 +137,10 @@ func (c *Core) firePeriodic() {
 func (c *Core) triggerRequested(ev TriggerRequested) {
 	r := request{origin: user, id: ev.Request, kind: checkpoint.Checkpoint}
 	if ev.Kind == checkpoint.Savepoint {
-		r.kind, r.directory, r.stop = checkpoint.Savepoint, ev.Directory, ev.Stop
+		r.kind, r.directory, r.stop, r.format = checkpoint.Savepoint, ev.Directory, ev.Stop, job.FormatCanonical
+		if ev.Format == job.FormatNative {
+			r.format = job.FormatNative
+		}
 	}
 	switch {
 	case c.closed:

@@ -35,6 +35,8 @@ type SendTrigger struct {
 	Final     bool
 	Kind      checkpoint.Kind
 	Stop      job.StopMode // what it means to the tasks: StopSuspend, StopDrain or none
+	Base      checkpoint.ID
+	Format    job.SavepointFormat
 }
 
 // AckReply answers an Ack after it was applied.
@@ -65,11 +67,17 @@ type SendNotifyAborted struct {
 	Attempts        []job.AttemptID
 }
 
-// Discard: delete the checkpoint in Dir, its metadata first; answer with Discarded.
+// Discard: delete the checkpoint in Dir, its metadata first; answer with Discarded. Shared files stay, unless it is Claimed: they are those of another
+// job, and go if no checkpoint beside it refers to them.
 type Discard struct {
-	ID  checkpoint.ID
-	Dir string
+	ID      checkpoint.ID
+	Dir     string
+	Claimed bool
 }
+
+// RemoveShared: delete these files of the job's shared directory, which nothing refers to any more; answer with SharedRemoved. What is left is
+// found by age.
+type RemoveShared struct{ Files []string }
 
 // Reply answers a TriggerRequested, exactly once.
 type Reply struct {
@@ -122,6 +130,7 @@ func (WriteMetadata) effect()      {}
 func (SendNotifyComplete) effect() {}
 func (SendNotifyAborted) effect()  {}
 func (Discard) effect()            {}
+func (RemoveShared) effect()       {}
 func (Reply) effect()              {}
 func (Completed) effect()          {}
 func (Aborted) effect()            {}

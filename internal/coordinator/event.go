@@ -49,6 +49,7 @@ type TriggerRequested struct {
 	Kind      checkpoint.Kind
 	Directory string       // of a savepoint
 	Stop      job.StopMode // the job ends with the savepoint
+	Format    job.SavepointFormat
 }
 
 // EndOfDataReached: all tasks have reached their end of input; the final checkpoint may be triggered. TasksStopped forgets it.
@@ -128,6 +129,9 @@ type Discarded struct {
 	Err string
 }
 
+// SharedRemoved answers RemoveShared.
+type SharedRemoved struct{ Err string }
+
 // NotifyConfirmed: a task has been told of the completion of ID, and so of every earlier one.
 type NotifyConfirmed struct {
 	Attempt job.AttemptID
@@ -165,6 +169,7 @@ func (Ack) event()              {}
 func (Decline) event()          {}
 func (MetadataWritten) event()  {}
 func (Discarded) event()        {}
+func (SharedRemoved) event()    {}
 func (NotifyConfirmed) event()  {}
 func (Restored) event()         {}
 func (AbortConfirmed) event()   {}
@@ -180,6 +185,8 @@ type Config struct {
 	Options job.CheckpointOptions
 	// Restored is the checkpoint that the job starts from, nil for none. A restored savepoint or a checkpoint of another job is never deleted.
 	Restored *checkpoint.Completed
+	// Older are completed before Restored and not yet deleted, oldest first: newer ones take their place. Their Metadata may be nil.
+	Older []*checkpoint.Completed
 	// FirstID is the lowest id that may be used.
 	FirstID checkpoint.ID
 	// History is the number of checkpoints that statistics remember; 0: job.DefaultCheckpointHistory, at most job.MaxCheckpointHistory.

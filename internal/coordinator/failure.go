@@ -20,35 +20,16 @@ type failure struct {
 
 // failures is what is remembered of aborted checkpoints.
 type failures struct {
-	inARow  int   // counted ones since the last completion
-	aborted idSet // the newest, to tell late acks from repeated ones
+	inARow  int              // counted ones since the last completion
+	aborted checkpoint.IDSet // the newest, to tell late acks from repeated ones
 	alarm   alarm
-}
-
-// reasons is the closed list; true: counted as a failure of the job. The others have causes that end by themselves, that are counted
-// elsewhere, or that are nobody's fault.
-var reasons = map[checkpoint.Reason]bool{
-	checkpoint.NotAllRunning: false, checkpoint.Suspended: false, checkpoint.Shutdown: false,
-	checkpoint.Expired: true, checkpoint.Declined: true, checkpoint.AsyncException: true, checkpoint.IOException: true, checkpoint.FinalizeFailure: true, checkpoint.AckTooLarge: true,
-	checkpoint.HookFailure:  true,
-	checkpoint.TaskNotReady: false, checkpoint.TaskFailure: false, checkpoint.TriggerFailure: false, checkpoint.Subsumed: false, checkpoint.BarrierCanceled: false,
-	checkpoint.FailoverRegion:  false,
-	checkpoint.TooManyRequests: false, checkpoint.SavepointDirNeeded: false, checkpoint.JobStopping: false,
-}
-
-// Counted reports whether a checkpoint that was aborted for this reason counts towards the failures that a job tolerates in a row.
-func Counted(r checkpoint.Reason) bool { return reasons[r] }
-
-func known(r checkpoint.Reason) bool {
-	_, ok := reasons[r]
-	return ok
 }
 
 // abort ends a pending checkpoint. It is the only way out of Core.pending but complete.
 func (c *Core) abort(p *pending, f failure) {
 	c.forget(p)
 	if !f.uncertain { // else its tasks must not delete their files when they repeat an ack
-		c.failures.aborted.add(p.id)
+		c.failures.aborted.Add(p.id)
 	}
 	p.stats.Reason, p.stats.Failure = f.reason, f.message
 	duration := c.stats.end(p.stats, StateAborted, c.now)
@@ -59,9 +40,11 @@ func (c *Core) abort(p *pending, f failure) {
 	if running && p.phase >= triggered {
 		c.notifyAborted(p)
 	}
+	c.removeShared(c.cleaning.ledger.Decided(p.id))
 	switch {
 	case p.phase == locating:
-		c.cleaning.locating.add(p.id)
+		c.cleaning.locating.Add(p.id)
+		c.removeShared(c.cleaning.ledger.Gone(p.id)) // no task knows of it
 	case f.uncertain:
 		c.doubt(p)
 	default:
@@ -97,7 +80,7 @@ func (c *Core) forget(p *pending) {
 // late failure of an earlier one never hurts it; nor does one that was triggered before the latest that completed. A savepoint that a task declined counts; one that expired or could not be written does
 // not: the job itself is well. One that was to stop the job never counts: then it goes on as if nobody had asked.
 func (c *Core) count(p *pending, f failure) {
-	if !Counted(f.reason) || (p.savepoint() && !f.byTask) || p.stops() || p.id < c.store.latestID() {
+	if !f.reason.Counted() || (p.savepoint() && !f.byTask) || p.stops() || p.id < c.store.latestID() {
 		return
 	}
 	c.failures.inARow++

@@ -63,7 +63,7 @@ func (c *Core) sendTrigger(p *pending, attempts []job.AttemptID) {
 	if len(attempts) == 0 {
 		return
 	}
-	e := SendTrigger{ID: p.id, Dir: p.dir, Timestamp: p.timestamp, Attempts: attempts, Final: p.final(), Kind: p.request.kind}
+	e := SendTrigger{ID: p.id, Dir: p.dir, Timestamp: p.timestamp, Attempts: attempts, Final: p.final(), Kind: p.request.kind, Base: p.request.base, Format: p.request.format}
 	if p.request.stop.EndsTasks() {
 		e.Stop = p.request.stop
 	}

@@ -1,19 +1,38 @@
 package coordinator
 
-import "github.com/weirstream/weir/internal/checkpoint"
+import (
+	"slices"
 
-// LowestPending is the lowest id in a history that is not decided: one that is on its way, else the next; 0 for an empty history, of which nothing
-// is known.
-func LowestPending(list []Stats) checkpoint.ID {
-	lowest, next := checkpoint.ID(0), checkpoint.ID(0)
+	"github.com/weirstream/weir/internal/checkpoint"
+	"github.com/weirstream/weir/internal/retention"
+)
+
+// Activity tells from a history what a job may still write, and on what base. Of an empty history nothing is known.
+func Activity(list []Stats) retention.Activity {
+	var out retention.Activity
+	var next, latest checkpoint.ID
 	for _, s := range list {
 		next = max(next, s.ID+1)
-		if (s.State == StatePending || s.State == StateFinalizing) && (lowest == 0 || s.ID < lowest) {
-			lowest = s.ID
+		if s.State == StatePending || s.State == StateFinalizing {
+			if out.Lowest == 0 || s.ID < out.Lowest {
+				out.Lowest = s.ID
+			}
+			addBase(&out, s.Base)
+		}
+		if s.State == StateCompleted && s.Kind == checkpoint.Checkpoint {
+			latest = max(latest, s.ID)
 		}
 	}
-	if lowest > 0 {
-		return lowest
+	if out.Lowest == 0 {
+		out.Lowest = next
 	}
-	return next
+	addBase(&out, latest)
+	return out
+}
+
+// addBase adds a base, 0 for none.
+func addBase(a *retention.Activity, base checkpoint.ID) {
+	if base > 0 && !slices.Contains(a.Bases, base) {
+		a.Bases = append(a.Bases, base)
+	}
 }

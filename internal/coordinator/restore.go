@@ -14,6 +14,7 @@ type store struct {
 	// borrowed is a restored savepoint or a checkpoint of another job: used until there is one of our own, never deleted unless it is claimed.
 	// A claimed one counts as the oldest of the retained ones until it falls out.
 	borrowed *checkpoint.Completed
+	older    []*checkpoint.Completed // of earlier leaders, oldest first; see Config.Older
 	retained []*checkpoint.Completed // our own, ascending by id
 	doubts   []*doubt                // aborted ones that may be durable, ascending by id
 	stop     *checkpoint.Completed   // the savepoint that has stopped the job; nil: none. What it promised is being committed, so nothing else is restored
@@ -37,18 +38,22 @@ func (s *store) add(done *checkpoint.Completed, keep int) []*checkpoint.Complete
 	})
 	s.retained = slices.Insert(s.retained, at, done)
 	var subsumed []*checkpoint.Completed
-	if len(s.retained) >= max(keep, 1) {
+	if len(s.older)+len(s.retained) >= max(keep, 1) {
 		subsumed = s.takeClaimed()
 	}
-	drop := max(len(s.retained)-max(keep, 1), 0)
-	subsumed = append(subsumed, s.retained[:drop]...)
-	s.retained = slices.Delete(s.retained, 0, drop)
+	take := func(from *[]*checkpoint.Completed) {
+		drop := min(len(*from), max(len(s.older)+len(s.retained)-max(keep, 1), 0))
+		subsumed = append(subsumed, (*from)[:drop]...)
+		*from = slices.Delete(*from, 0, drop)
+	}
+	take(&s.older)
+	take(&s.retained)
 	return subsumed
 }
 
 func (s *store) clear() []*checkpoint.Completed {
-	all := append(s.takeClaimed(), s.retained...)
-	s.retained = nil
+	all := slices.Concat(s.takeClaimed(), s.older, s.retained)
+	s.older, s.retained = nil, nil
 	return all
 }
 
@@ -85,6 +90,9 @@ func (c *Core) Latest() *checkpoint.Completed { return c.store.latest() }
 
 // Retained lists the job's own completed checkpoints that are kept, newest last.
 func (c *Core) Retained() []*checkpoint.Completed { return slices.Clone(c.store.retained) }
+
+// Older lists what is kept of Config.Older.
+func (c *Core) Older() []*checkpoint.Completed { return slices.Clone(c.store.older) }
 
 // Settled reports that no checkpoint is FINALIZING, and that none whose outcome nobody knows is still to be deleted. The loop waits for it
 // before it restores: metadata that is being written may be durable already, and then it, not Latest, is what the tasks must start from.

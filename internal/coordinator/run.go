@@ -80,7 +80,7 @@ func (c *Core) close(ev Closed) {
 	c.stop(checkpoint.Shutdown, "the job has ended")
 	if c.doomed {
 		for _, old := range c.store.clear() {
-			c.discard(old.Metadata.ID, old.Dir)
+			c.discardCompleted(old)
 		}
 	}
 }

@@ -28,11 +28,12 @@ type Stats struct {
 	Final     bool
 	Stop      job.StopMode // the job ends with it
 	Bytes     int64
+	Base      checkpoint.ID // whose shared files it may refer to; 0: none
 	Dir       string
 	Tasks     int
 	Acked     int
-	Subtasks  []SubtaskStats    // in graph order, those of a vertex together; nil when the checkpoint is too old for details
-	Reason    checkpoint.Reason // of an aborted one
+	Subtasks  []checkpoint.SubtaskStats // in graph order, those of a vertex together; nil when the checkpoint is too old for details
+	Reason    checkpoint.Reason         // of an aborted one
 	Failure   string
 	Discarded bool // its files are deleted
 }
@@ -45,56 +46,8 @@ type Times struct {
 	Notified  time.Duration // from trigger until the last task had confirmed the completion; 0 before, and when nobody is told
 }
 
-// SubtaskStats describe the part of one task.
-type SubtaskStats struct {
-	Task     job.TaskID
-	Acked    bool
-	Finished bool          // the task had finished: there was nothing to wait for
-	Late     bool          // its ack came when the checkpoint was aborted already; Latency and Metrics are known all the same
-	Latency  time.Duration // from trigger to ack
-	Metrics  checkpoint.Metrics
-}
-
-// VertexStats describe the parts of the tasks of one vertex.
-type VertexStats struct {
-	Vertex  job.VertexID
-	Tasks   int                                    // that have a part in the checkpoint
-	Acked   int                                    // of Tasks; the others are not in the summaries
-	Latency checkpoint.StatsSummary[time.Duration] // from trigger to ack
-	Metrics checkpoint.MetricsSummary
-}
-
 // PerVertex describes the parts of the vertices in graph order; nil when the checkpoint is too old for details. Late acks count as none.
-func (s *Stats) PerVertex() []VertexStats {
-	var out []VertexStats
-	for rest := s.Subtasks; len(rest) > 0; {
-		vertex := rest[0].Task.Vertex
-		n := slices.IndexFunc(rest, func(t SubtaskStats) bool { return t.Task.Vertex != vertex })
-		if n < 0 {
-			n = len(rest)
-		}
-		out = append(out, vertexStats(vertex, rest[:n]))
-		rest = rest[n:]
-	}
-	return out
-}
-
-func vertexStats(vertex job.VertexID, tasks []SubtaskStats) VertexStats {
-	out := VertexStats{Vertex: vertex}
-	var latencies []time.Duration
-	var metrics []checkpoint.Metrics
-	for _, t := range tasks {
-		if t.Acked || !t.Finished {
-			out.Tasks++
-		}
-		if t.Acked {
-			latencies, metrics = append(latencies, t.Latency), append(metrics, t.Metrics)
-		}
-	}
-	out.Acked = len(metrics)
-	out.Latency, out.Metrics = checkpoint.Summarize(latencies), checkpoint.SummarizeMetrics(metrics)
-	return out
-}
+func (s *Stats) PerVertex() []checkpoint.VertexStats { return checkpoint.PerVertex(s.Subtasks) }
 
 // longestAlignment is that of the task that waited longest for the barriers of its other inputs.
 func (s *Stats) longestAlignment() (longest time.Duration) {
@@ -157,7 +110,7 @@ func newHistory(limit int) history {
 func (h *history) begin(p *pending, tasks []job.TaskID, now time.Time) *record {
 	s := &record{Stats: Stats{
 		ID: p.id, Kind: p.request.kind, State: StatePending, Final: p.final(), Stop: p.request.stop,
-		Times: Times{Triggered: now}, Tasks: len(tasks), Subtasks: make([]SubtaskStats, len(tasks)),
+		Base: p.request.base, Times: Times{Triggered: now}, Tasks: len(tasks), Subtasks: make([]checkpoint.SubtaskStats, len(tasks)),
 	}}
 	for i, t := range tasks {
 		s.Subtasks[i].Task = t
@@ -170,7 +123,7 @@ func (h *history) begin(p *pending, tasks []job.TaskID, now time.Time) *record {
 }
 
 // row is the part of a task, to be changed.
-func (s *record) row(slot int) *SubtaskStats {
+func (s *record) row(slot int) *checkpoint.SubtaskStats {
 	if s.shared {
 		s.Subtasks, s.shared = slices.Clone(s.Subtasks), false
 	}

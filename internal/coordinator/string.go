@@ -85,6 +85,9 @@ func (e Discarded) String() string {
 }
 
 // String is one line.
+func (e SharedRemoved) String() string { return line("SharedRemoved", "error=", quote(e.Err)) }
+
+// String is one line.
 func (e NotifyConfirmed) String() string {
 	return fmt.Sprintf("NotifyConfirmed %d %s", e.ID, e.Attempt)
 }
@@ -113,6 +116,12 @@ func (e CallHooks) String() string { return fmt.Sprintf("CallHooks %d", e.ID) }
 // String is one line.
 func (e SendTrigger) String() string {
 	s := fmt.Sprintf("SendTrigger %d %s dir=%s to %s", e.ID, e.Kind, e.Dir, attempts(e.Attempts))
+	if e.Base > 0 {
+		s += fmt.Sprintf(" base=%d", e.Base)
+	}
+	if e.Format == job.FormatNative {
+		s += " native"
+	}
 	if e.Final {
 		s += " final"
 	}
@@ -150,6 +159,16 @@ func (e SendNotifyAborted) String() string {
 
 // String is one line.
 func (e Discard) String() string { return fmt.Sprintf("Discard %d dir=%s", e.ID, e.Dir) }
+
+// String is one line; the files are given by their number and the first few names.
+func (e RemoveShared) String() string {
+	named := e.Files[:min(len(e.Files), maxFilesNamed)]
+	s := fmt.Sprintf("RemoveShared %d: %s", len(e.Files), strings.Join(named, " "))
+	if more := len(e.Files) - len(named); more > 0 {
+		s += fmt.Sprintf(" and %d more", more)
+	}
+	return s
+}
 
 // String is one line.
 func (e Reply) String() string {
@@ -244,8 +263,11 @@ func quote(s string) string {
 	return fmt.Sprintf("%q", s)
 }
 
-// maxAttemptsNamed keeps the lines of big jobs short.
-const maxAttemptsNamed = 8
+// These keep the lines of big jobs short.
+const (
+	maxAttemptsNamed = 8
+	maxFilesNamed    = 8
+)
 
 func attempts(list []job.AttemptID) string {
 	var b strings.Builder

@@ -66,6 +66,7 @@ func (c *Core) trigger(r request) {
 		afterEnd:  c.exec.final.wanted,
 	}
 	c.nextID++
+	c.chooseBase(p)
 	p.stats = c.stats.begin(p, c.plan.tasks, c.now)
 	if c.exec.over > 0 {
 		for slot, finished := range c.exec.finished {
@@ -81,7 +82,7 @@ func (c *Core) trigger(r request) {
 // locationReady goes on with the hooks and the barriers, unless the checkpoint was aborted meanwhile; then its directory is an orphan.
 func (c *Core) locationReady(ev LocationReady) {
 	p := c.lookup(ev.ID)
-	if p == nil && c.cleaning.locating.take(ev.ID) {
+	if p == nil && c.cleaning.locating.Take(ev.ID) {
 		if ev.Err == "" {
 			c.discard(ev.ID, ev.Dir)
 		}

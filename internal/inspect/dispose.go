@@ -9,6 +9,7 @@ import (
 
 	"github.com/weirstream/weir/internal/checkpoint"
 	"github.com/weirstream/weir/internal/location"
+	"github.com/weirstream/weir/internal/retention"
 	"github.com/weirstream/weir/internal/storage"
 	"github.com/weirstream/weir/internal/storage/schemes"
 )
@@ -28,7 +29,7 @@ func Dispose(ctx context.Context, at string) error {
 	if err != nil && !errors.Is(err, storage.ErrNotFound) {
 		return err
 	}
-	if err := checkpoint.CheckDisposable(name, names, metadata); err != nil {
+	if err := retention.CheckDisposable(name, names, metadata); err != nil {
 		return fmt.Errorf("%s: %w", at, err)
 	}
 	return storage.DiscardCheckpoint(ctx, files, name)

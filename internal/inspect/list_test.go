@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/weirstream/weir/internal/checkpoint"
+	"github.com/weirstream/weir/internal/retention"
 	"github.com/weirstream/weir/internal/storage"
 )
 
@@ -58,7 +59,7 @@ func TestDispose_DeletesCheckpointsOnly(t *testing.T) {
 	}
 	write(t, filepath.Join(dir, "mixed", "notes.txt"), nil)
 	for _, name := range []string{"mixed", "", "."} {
-		if err := Dispose(t.Context(), filepath.Join(dir, name)); !errors.Is(err, checkpoint.ErrNotOurs) {
+		if err := Dispose(t.Context(), filepath.Join(dir, name)); !errors.Is(err, retention.ErrNotOurs) {
 			t.Errorf("%q: %v", name, err)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/weirstream/weir/internal/checkpoint"
 	"github.com/weirstream/weir/internal/job"
+	"github.com/weirstream/weir/internal/retention"
 	"github.com/weirstream/weir/internal/storage"
 )
 
@@ -25,9 +26,8 @@ type Sweeping struct {
 	SafeAge time.Duration
 	Now     time.Time
 	DryRun  bool // find only
-	// Live gives the running jobs with the lowest id of a checkpoint that may be pending; nil: none is known. It is called before and after the
-	// files are looked at.
-	Live func() map[job.ID]checkpoint.ID
+	// Live gives the running jobs; nil: none is known. It is called before and after the files are looked at.
+	Live func() map[job.ID]retention.Activity
 }
 
 // leftovers is a storage that knows what a crash has left behind; see storage.Local.
@@ -36,17 +36,17 @@ type leftovers interface {
 	RemoveLeftover(ctx context.Context, o storage.Leftover) error
 }
 
-// Sweep deletes what no checkpoint refers to and nobody is writing; see checkpoint.Orphans. It returns what it has deleted, also with an
+// Sweep deletes what no checkpoint refers to and nobody is writing; see retention.Orphans. It returns what it has deleted, also with an
 // error; whatever could not be deleted is found by the next sweep.
 func Sweep(ctx context.Context, files storage.Storage, s Sweeping) (removed []string, err error) {
 	before := s.live()
-	facts := checkpoint.SweepFacts{SafeAge: s.SafeAge}
+	facts := retention.SweepFacts{SafeAge: s.SafeAge}
 	infos, err := files.List(ctx, "")
 	if err != nil {
 		return nil, err
 	}
 	for _, info := range infos {
-		facts.Items = append(facts.Items, checkpoint.StoredItem{Path: info.Path, Kind: checkpoint.StoredFile, Age: s.Now.Sub(info.ModTime)})
+		facts.Items = append(facts.Items, retention.StoredItem{Path: info.Path, Kind: retention.StoredFile, Age: s.Now.Sub(info.ModTime)})
 	}
 	lost, err := s.addLeftovers(ctx, files, &facts)
 	if err != nil {
@@ -56,7 +56,7 @@ func Sweep(ctx context.Context, files storage.Storage, s Sweeping) (removed []st
 		return nil, err
 	}
 	facts.Live = merge(before, s.live())
-	orphans := checkpoint.Orphans(facts)
+	orphans := retention.Orphans(facts)
 	if s.DryRun {
 		return orphans, nil
 	}
@@ -87,28 +87,28 @@ func settleGone(ctx context.Context, files storage.Storage, metadata string) err
 	return files.Remove(ctx, metadata)
 }
 
-func (s *Sweeping) live() map[job.ID]checkpoint.ID {
+func (s *Sweeping) live() map[job.ID]retention.Activity {
 	if s.Live == nil {
 		return nil
 	}
 	return s.Live()
 }
 
-// merge keeps the lower ids. Of a job that has begun in between nothing is known of what it has completed, so that all of it stays.
-func merge(before, after map[job.ID]checkpoint.ID) map[job.ID]checkpoint.ID {
+// merge keeps what was known before. Of a job that has begun in between nothing is known of what it has completed, so that all of it stays.
+func merge(before, after map[job.ID]retention.Activity) map[job.ID]retention.Activity {
 	out := maps.Clone(before)
 	for j := range after {
 		if _, known := before[j]; !known {
 			if out == nil {
-				out = map[job.ID]checkpoint.ID{}
+				out = map[job.ID]retention.Activity{}
 			}
-			out[j] = 0
+			out[j] = retention.Activity{}
 		}
 	}
 	return out
 }
 
-func (s *Sweeping) addLeftovers(ctx context.Context, files storage.Storage, facts *checkpoint.SweepFacts) (map[string]storage.Leftover, error) {
+func (s *Sweeping) addLeftovers(ctx context.Context, files storage.Storage, facts *retention.SweepFacts) (map[string]storage.Leftover, error) {
 	local, ok := files.(leftovers)
 	if !ok {
 		return nil, nil
@@ -117,9 +117,9 @@ func (s *Sweeping) addLeftovers(ctx context.Context, files storage.Storage, fact
 	out := map[string]storage.Leftover{}
 	for _, o := range list {
 		out[o.Path] = o
-		item := checkpoint.StoredItem{Path: o.Path, Kind: checkpoint.UnfinishedFile, Age: s.Now.Sub(o.ModTime)}
+		item := retention.StoredItem{Path: o.Path, Kind: retention.UnfinishedFile, Age: s.Now.Sub(o.ModTime)}
 		if o.Dir {
-			item.Kind = checkpoint.EmptyDir
+			item.Kind = retention.EmptyDir
 		}
 		facts.Items = append(facts.Items, item)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/weirstream/weir/internal/checkpoint"
 	"github.com/weirstream/weir/internal/job"
+	"github.com/weirstream/weir/internal/retention"
 	"github.com/weirstream/weir/internal/storage"
 	"github.com/weirstream/weir/internal/storage/storagetest"
 )
@@ -70,18 +71,18 @@ func TestSweep_RemovesOrphansOfSafeAge(t *testing.T) {
 		name   string
 		now    time.Time
 		dryRun bool
-		live   map[job.ID]checkpoint.ID
+		live   map[job.ID]retention.Activity
 		want   []string
 		left   int
 	}{
 		{"too young", start.Add(time.Hour - 1), false, nil, nil, 6},
 		{"a dry run", start.Add(time.Hour), true, nil, orphans, 6},
-		{"of a running job", start.Add(time.Hour), false, map[job.ID]checkpoint.ID{"2f6c": 7}, orphans[2:], 5},
-		{"old enough", start.Add(time.Hour), false, map[job.ID]checkpoint.ID{"2f6c": 9}, orphans[:2], 3},
+		{"of a running job", start.Add(time.Hour), false, map[job.ID]retention.Activity{"2f6c": {Lowest: 7}}, orphans[2:], 5},
+		{"old enough", start.Add(time.Hour), false, map[job.ID]retention.Activity{"2f6c": {Lowest: 9}}, orphans[:2], 3},
 		{"again", start.Add(time.Hour), false, nil, nil, 3},
 	} {
 		got, err := Sweep(t.Context(), m, Sweeping{
-			SafeAge: time.Hour, Now: c.now, DryRun: c.dryRun, Live: func() map[job.ID]checkpoint.ID { return c.live },
+			SafeAge: time.Hour, Now: c.now, DryRun: c.dryRun, Live: func() map[job.ID]retention.Activity { return c.live },
 		})
 		if err != nil {
 			t.Fatalf("%s: %v", c.name, err)
@@ -105,7 +106,7 @@ func TestSweep_BesideARunningJob_DeletesNothingOfIt(t *testing.T) {
 	fill(t, m)
 	md, _ := sample()
 	calls := 0
-	live := func() map[job.ID]checkpoint.ID {
+	live := func() map[job.ID]retention.Activity {
 		calls++
 		if calls == 2 { // all is listed and read: what was pending is complete by now
 			encoded, err := checkpoint.EncodeMetadata(md)
@@ -113,9 +114,9 @@ func TestSweep_BesideARunningJob_DeletesNothingOfIt(t *testing.T) {
 				t.Fatal(err)
 			}
 			put(t, m, "2f6c/chk-8/_metadata", encoded)
-			return map[job.ID]checkpoint.ID{"2f6c": 9, "gone": 7}
+			return map[job.ID]retention.Activity{"2f6c": {Lowest: 9}, "gone": {Lowest: 7}}
 		}
-		return map[job.ID]checkpoint.ID{"2f6c": 8}
+		return map[job.ID]retention.Activity{"2f6c": {Lowest: 8}}
 	}
 	got, err := Sweep(t.Context(), m, Sweeping{Now: start, Live: live})
 	if err != nil || !slices.Equal(got, orphans[:1]) {
@@ -272,7 +273,7 @@ func TestSweep_OnAFileSystem_RemovesUnfinishedFilesAndEmptyDirectories(t *testin
 			t.Fatal(err)
 		}
 	}
-	sweeping := Sweeping{Now: time.Now().Add(time.Second), Live: func() map[job.ID]checkpoint.ID { return map[job.ID]checkpoint.ID{"live": 3} }}
+	sweeping := Sweeping{Now: time.Now().Add(time.Second), Live: func() map[job.ID]retention.Activity { return map[job.ID]retention.Activity{"live": {Lowest: 3}} }}
 	for range 2 { // the second sweep finds the directories that the first has emptied
 		if _, err := Sweep(t.Context(), s, sweeping); err != nil {
 			t.Fatal(err)

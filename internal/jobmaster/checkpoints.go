@@ -42,6 +42,8 @@ func (l *jobLoop) coordinate(ctx context.Context, e coordinator.Effect) {
 		l.notifyAborted(e)
 	case coordinator.Discard:
 		l.discard(ctx, e)
+	case coordinator.RemoveShared:
+		l.removeShared(ctx, e)
 	case coordinator.Reply:
 		answer := l.calls.trigger[e.Request]
 		delete(l.calls.trigger, e.Request)
@@ -49,7 +51,7 @@ func (l *jobLoop) coordinate(ctx context.Context, e coordinator.Effect) {
 	case coordinator.Completed:
 		l.note(e, zap.Int64("checkpoint", int64(e.ID)))
 		l.feed(scheduler.CheckpointCompleted{})
-		l.completed(ctx, e)
+		l.completed(e)
 	case coordinator.Aborted:
 		l.note(e, zap.Int64("checkpoint", int64(e.ID)))
 	case coordinator.Degraded, coordinator.Recovered:
@@ -122,11 +124,26 @@ func outcomeOf(err error) coordinator.WriteOutcome {
 
 func (l *jobLoop) discard(ctx context.Context, e coordinator.Discard) {
 	l.store(ctx, func(ctx context.Context) coordinator.Event {
-		err := l.cfg.Archive.Discard(ctx, e.Dir)
+		discard := l.cfg.Archive.Discard
+		if e.Claimed {
+			discard = l.cfg.Archive.DiscardClaimed
+		}
+		err := discard(ctx, e.Dir)
 		if err != nil {
 			l.log.Warn("delete checkpoint", zap.Int64("checkpoint", int64(e.ID)), zap.String("dir", e.Dir), zap.Error(err))
 		}
 		return coordinator.Discarded{ID: e.ID, Err: text(err)}
+	})
+}
+
+// removeShared deletes what no checkpoint refers to any more.
+func (l *jobLoop) removeShared(ctx context.Context, e coordinator.RemoveShared) {
+	l.store(ctx, func(ctx context.Context) coordinator.Event {
+		err := l.cfg.Archive.RemoveShared(ctx, checkpoint.JobDir(l.id), e.Files)
+		if err != nil {
+			l.log.Warn("delete shared files", zap.Int("files", len(e.Files)), zap.Error(err))
+		}
+		return coordinator.SharedRemoved{Err: text(err)}
 	})
 }
 
@@ -149,6 +166,7 @@ func (l *jobLoop) sendTrigger(e coordinator.SendTrigger) {
 		}
 		r := gateway.TriggerCheckpoint{
 			Epoch: l.cfg.Epoch, ID: e.ID, Timestamp: e.Timestamp, Dir: e.Dir, Attempts: attempts, Final: e.Final, Stop: e.Stop,
+			Base: e.Base, Format: e.Format,
 		}
 		sent := l.send(executor, func(ctx context.Context, x gateway.TaskExecutor) {
 			ctx, cancel := context.WithTimeout(ctx, callTimeout)

@@ -106,7 +106,7 @@ func newJobLoop(cfg *Config, r *slotpool.Registry, s spec) *jobLoop {
 	l.sched = scheduler.New(scheduler.Config{
 		Job: s.id, Graph: s.graph, Restart: s.options.Restart, CancelTimeout: cfg.Rules.CancelTimeout, FirstAttempt: l.calling.ledger.FirstAttempt(),
 	})
-	l.coord = l.newCoordinator(s.restored)
+	l.coord = l.newCoordinator(s.restored, nil)
 	l.calling.tokens = make(chan struct{}, maxStorageCalls)
 	l.running = execution{
 		sessions: map[job.ExecutorID]*slotpool.Session{}, senders: map[job.ExecutorID]*sender{}, placed: map[job.AttemptID]job.ExecutorID{},

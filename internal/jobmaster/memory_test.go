@@ -108,6 +108,10 @@ func (s *memory) DiscardCheckpoint(ctx context.Context, dir string) error {
 	return s.do(ctx, "discard", dir, func() error { s.removeAll(dir); return nil })
 }
 
+func (s *memory) Remove(ctx context.Context, name string) error {
+	return s.do(ctx, "remove file", name, func() error { delete(s.files, name); return nil })
+}
+
 func (s *memory) RemoveAll(ctx context.Context, dir string) error {
 	return s.do(ctx, "remove", dir, func() error { s.removeAll(dir); return nil })
 }
@@ -164,6 +168,10 @@ func (b below) Files(ctx context.Context, dir string) ([]string, error) {
 
 func (b below) CreateFile(ctx context.Context, name string, data []byte) error {
 	return b.memory.CreateFile(ctx, b.root+"/"+name, data)
+}
+
+func (b below) Remove(ctx context.Context, name string) error {
+	return b.memory.Remove(ctx, b.root+"/"+name)
 }
 
 func (b below) DiscardCheckpoint(ctx context.Context, dir string) error {

@@ -22,9 +22,8 @@ import (
 // recovering is how a job of an earlier job master begins: its checkpoints are read beside the loop, and the scheduler starts when the one that
 // it goes on from is known. Its tasks are gone: their executors canceled them when the registration ended.
 type recovering struct {
-	open    bool                    // the checkpoints are not known
-	problem string                  // why they cannot be read; it is tried again
-	older   []*checkpoint.Completed // retained before the one that was restored, ascending by id; their Metadata may be nil
+	open    bool   // the checkpoints are not known
+	problem string // why they cannot be read; it is tried again
 	stop    context.CancelFunc
 }
 
@@ -76,7 +75,7 @@ func (l *jobLoop) recall() {
 }
 
 // newCoordinator makes the coordinator; that of a job that is being recovered is replaced when its checkpoints are known.
-func (l *jobLoop) newCoordinator(restored *checkpoint.Completed) *coordinator.Core {
+func (l *jobLoop) newCoordinator(restored *checkpoint.Completed, older []*checkpoint.Completed) *coordinator.Core {
 	if restored != nil && restored.Metadata == nil {
 		restored = nil
 	}
@@ -84,7 +83,7 @@ func (l *jobLoop) newCoordinator(restored *checkpoint.Completed) *coordinator.Co
 		l.calling.ledger.Used(restored.Metadata.ID)
 	}
 	return coordinator.New(coordinator.Config{
-		Job: l.id, JobName: l.name, Params: l.params, Graph: l.graph, Epoch: l.cfg.Epoch, Options: l.options.Checkpoint, Restored: restored,
+		Job: l.id, JobName: l.name, Params: l.params, Graph: l.graph, Epoch: l.cfg.Epoch, Options: l.options.Checkpoint, Restored: restored, Older: older,
 		FirstID: l.calling.ledger.FirstID(), History: l.cfg.Rules.CheckpointHistory,
 	})
 }
@@ -108,13 +107,23 @@ func (l *jobLoop) begin(ctx context.Context) {
 		if !done {
 			return
 		}
-		for _, id := range got.Unfinished { // this job master uses higher ids, so it cannot be one of its own
-			dir := checkpoint.Dir(l.id, id)
-			if err := limited(ctx, func(ctx context.Context) error { return l.cfg.Archive.Discard(ctx, dir) }); err != nil {
-				l.log.Warn("delete an unfinished checkpoint", zap.String("dir", dir), zap.Error(err))
-			}
-		}
+		l.removeUnfinished(ctx, got)
 	})
+}
+
+// removeUnfinished deletes what nobody will complete: this job master uses higher ids, so none of it can be its own.
+func (l *jobLoop) removeUnfinished(ctx context.Context, got found) {
+	for _, id := range got.Unfinished {
+		dir := checkpoint.Dir(l.id, id)
+		if err := limited(ctx, func(ctx context.Context) error { return l.cfg.Archive.Discard(ctx, dir) }); err != nil {
+			l.log.Warn("delete an unfinished checkpoint", zap.String("dir", dir), zap.Error(err))
+		}
+	}
+	if err := limited(ctx, func(ctx context.Context) error {
+		return l.cfg.Archive.RemoveLeft(ctx, l.id, got.Files, got.Kept(l.id), got.LastID)
+	}); err != nil {
+		l.log.Warn("delete files of unfinished checkpoints", zap.Error(err))
+	}
 }
 
 // cleanUpAfter brings the deletions of a job that has ended to their end.
@@ -161,7 +170,6 @@ func (m recovered) apply(l *jobLoop) {
 		return
 	}
 	r.open, r.problem = false, ""
-	r.older = m.found.Older
 	l.calling.hooks.set = m.found.hooks
 	l.calling.ledger.Used(m.found.LastID)
 	from := "from the beginning"
@@ -181,7 +189,7 @@ func (m recovered) apply(l *jobLoop) {
 		from += " instead, as --fallback allows; output that was committed since then is written again"
 	}
 	l.tell(fmt.Sprintf("recovered by leader epoch %d, goes on %s", l.cfg.Epoch, from))
-	l.coord = l.newCoordinator(m.found.Latest)
+	l.coord = l.newCoordinator(m.found.Latest, m.found.Older)
 	l.feed(scheduler.Start{})
 }
 
@@ -191,31 +199,13 @@ func (l *jobLoop) tell(text string) {
 	l.board.Note(gateway.JobEvent{Time: time.Now(), Text: text})
 }
 
-// subsumeOlder deletes checkpoints of earlier job masters that are too many by now.
-func (l *jobLoop) subsumeOlder(ctx context.Context) {
-	r := &l.calling.recovery
-	for len(r.older) > 0 && len(r.older)+len(l.coord.Retained()) > max(l.options.Checkpoint.Retained, 1) {
-		l.discardBeside(ctx, r.older[0].Dir)
-		r.older = r.older[1:]
-	}
-}
-
-func (l *jobLoop) discardBeside(ctx context.Context, dir string) {
-	l.store(ctx, func(ctx context.Context) coordinator.Event {
-		if err := l.cfg.Archive.Discard(ctx, dir); err != nil {
-			l.log.Warn("delete checkpoint", zap.String("dir", dir), zap.Error(err))
-		}
-		return nil
-	})
-}
-
 // withRecovered adds the checkpoints of earlier job masters that are retained to the history of this one, oldest first.
 func (l *jobLoop) withRecovered(history []coordinator.Stats) []coordinator.Stats {
 	if l.recovered == nil {
 		return history
 	}
 	var out []coordinator.Stats
-	for _, c := range slices.Concat(l.calling.recovery.older, l.coord.Retained()) {
+	for _, c := range append(l.coord.Older(), l.coord.Retained()...) {
 		if c.Metadata == nil || slices.ContainsFunc(history, func(s coordinator.Stats) bool { return s.ID == c.Metadata.ID }) {
 			continue
 		}

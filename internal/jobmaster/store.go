@@ -75,14 +75,12 @@ func (l *jobLoop) reserveID(e coordinator.InitLocation) bool {
 	return false
 }
 
-// completed notes that the job has a checkpoint: from now on it never starts without one. Checkpoints that an earlier job master completed
-// make room for it.
-func (l *jobLoop) completed(ctx context.Context, e coordinator.Completed) {
+// completed notes that the job has a checkpoint: from now on it never starts without one.
+func (l *jobLoop) completed(e coordinator.Completed) {
 	if e.Kind != checkpoint.Checkpoint {
 		return
 	}
 	l.calling.ledger.Completed(e.ID)
-	l.subsumeOlder(ctx)
 }
 
 // recordEnd has the end of the job recorded. Only then are its checkpoints deleted, and only then does anybody hear that it is over: a job
@@ -192,33 +190,17 @@ func limited(ctx context.Context, f func(context.Context) error) error {
 // sweepJobDir deletes what a job that has ended leaves behind. Without a store the coordinator has deleted what it knew; with one, the
 // directory says what was left by earlier job masters.
 func (l *jobLoop) sweepJobDir(ctx context.Context) error {
-	dir, end := checkpoint.JobDir(l.id), l.calling.ledger.End()
-	files, err := l.cfg.Archive.Root.Files(ctx, dir)
-	if err != nil {
-		return err
-	}
-	if l.cfg.Store != nil {
-		for _, id := range checkpoint.Leftovers(l.id, files, !end.DeleteAll) {
-			if err := l.cfg.Archive.Discard(ctx, checkpoint.Dir(l.id, id)); err != nil {
-				return err
-			}
-		}
-		if o := l.restored; end.DeleteAll && o != nil && o.Claimed {
-			if err := l.cfg.Archive.Discard(ctx, o.Dir); err != nil { // somebody may have taken the place away that it was in
-				l.log.Warn("delete the checkpoint that the job was started from", zap.String("dir", o.Dir), zap.Error(err))
-			}
-		}
-		if files, err = l.cfg.Archive.Root.Files(ctx, dir); err != nil {
-			return err
-		}
-	}
-	if len(files) == 0 {
-		if err := l.cfg.Archive.Root.RemoveAll(ctx, dir); err != nil {
-			return err
-		}
-	}
+	files, end := &l.cfg.Archive, l.calling.ledger.End()
 	if l.cfg.Store == nil {
-		return nil
+		return files.CleanUpShared(ctx, l.id)
+	}
+	if o := l.restored; end.DeleteAll && o != nil && o.Claimed {
+		if err := files.DiscardClaimed(ctx, o.Dir); err != nil { // somebody may have taken the place away that it was in
+			l.log.Warn("delete the checkpoint that the job was started from", zap.String("dir", o.Dir), zap.Error(err))
+		}
+	}
+	if err := files.CleanUp(ctx, l.id, !end.DeleteAll); err != nil {
+		return err
 	}
 	clean := *end
 	clean.Clean = true

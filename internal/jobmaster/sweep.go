@@ -6,17 +6,16 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/weirstream/weir/internal/checkpoint"
 	"github.com/weirstream/weir/internal/coordinator"
 	"github.com/weirstream/weir/internal/job"
+	"github.com/weirstream/weir/internal/retention"
 )
 
 // Sweeping is how the checkpoint directory is swept beside the jobs.
 type Sweeping struct {
 	Interval time.Duration // 0: never
-	// Sweep deletes the files that no checkpoint refers to and says which those were, also with an error. live gives the running jobs with the lowest
-	// id of a checkpoint that may be pending or FINALIZING.
-	Sweep func(ctx context.Context, live func() map[job.ID]checkpoint.ID) ([]string, error)
+	// Sweep deletes the files that no checkpoint refers to and says which those were, also with an error. live gives the running jobs.
+	Sweep func(ctx context.Context, live func() map[job.ID]retention.Activity) ([]string, error)
 }
 
 // sweep sweeps at the interval until ctx ends. A failure is logged; the next sweep tries again.
@@ -44,13 +43,12 @@ func (m *JobMaster) sweep(ctx context.Context) {
 // maxSweptPaths is how many of the paths that a sweep has removed are logged.
 const maxSweptPaths = 100
 
-// liveCheckpoints gives the jobs that may still write checkpoints, with the lowest id that may be pending. A job whose checkpoints are not known
-// (yet) has 0: all of it stays.
-func (m *JobMaster) liveCheckpoints() map[job.ID]checkpoint.ID {
-	out := map[job.ID]checkpoint.ID{}
+// liveCheckpoints gives the jobs that may still write checkpoints. Of one whose checkpoints are not known (yet) all stays.
+func (m *JobMaster) liveCheckpoints() map[job.ID]retention.Activity {
+	out := map[job.ID]retention.Activity{}
 	for _, l := range m.loops() {
 		if !l.hasEnded() {
-			out[l.id] = coordinator.LowestPending(l.board.Read().Checkpoints)
+			out[l.id] = coordinator.Activity(l.board.Read().Checkpoints)
 		}
 	}
 	return out

@@ -13,13 +13,14 @@ import (
 	"github.com/weirstream/weir/internal/checkpoint"
 	"github.com/weirstream/weir/internal/gateway"
 	"github.com/weirstream/weir/internal/job"
+	"github.com/weirstream/weir/internal/retention"
 )
 
 func TestSweep_RunsAtTheIntervalAndKnowsWhatIsPending(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		sweeps := make(chan map[job.ID]checkpoint.ID, 10)
+		sweeps := make(chan map[job.ID]retention.Activity, 10)
 		c := newCluster(t, func(cfg *Config) {
-			cfg.Sweeping = Sweeping{Interval: 10 * time.Minute, Sweep: func(_ context.Context, live func() map[job.ID]checkpoint.ID) ([]string, error) {
+			cfg.Sweeping = Sweeping{Interval: 10 * time.Minute, Sweep: func(_ context.Context, live func() map[job.ID]retention.Activity) ([]string, error) {
 				sweeps <- live()
 				return []string{"j/chk-1/x.state"}, errors.New("not everything")
 			}}
@@ -43,7 +44,7 @@ func TestSweep_RunsAtTheIntervalAndKnowsWhatIsPending(t *testing.T) {
 			pending <- err
 		}()
 		time.Sleep(2 * time.Second)
-		if diff := cmp.Diff(map[job.ID]checkpoint.ID{first: 4, second: 0}, <-sweeps); diff != "" || len(sweeps) > 0 {
+		if diff := cmp.Diff(map[job.ID]retention.Activity{first: {Lowest: 4, Bases: []checkpoint.ID{3}}, second: {}}, <-sweeps); diff != "" || len(sweeps) > 0 {
 			t.Errorf("at first: %s", diff)
 		}
 		for _, id := range []job.ID{first, second} {
@@ -53,7 +54,7 @@ func TestSweep_RunsAtTheIntervalAndKnowsWhatIsPending(t *testing.T) {
 		}
 		<-pending
 		time.Sleep(10 * time.Minute)
-		if diff := cmp.Diff(map[job.ID]checkpoint.ID{}, <-sweeps); diff != "" || len(sweeps) > 0 {
+		if diff := cmp.Diff(map[job.ID]retention.Activity{}, <-sweeps); diff != "" || len(sweeps) > 0 {
 			t.Errorf("with jobs that have ended: %s", diff)
 		}
 	})

@@ -15,8 +15,9 @@ var arrows = map[string][]string{
 	"internal/location":    {},
 	"internal/checkpoint":  {"internal/job", "internal/location"},
 	"internal/gateway":     {"internal/job", "internal/checkpoint"},
-	"internal/archive":     {"internal/checkpoint", "internal/location"},
-	"internal/coordinator": {"internal/job", "internal/checkpoint"},
+	"internal/archive":     {"internal/job", "internal/checkpoint", "internal/location", "internal/retention"},
+	"internal/retention":   {"internal/job", "internal/checkpoint"},
+	"internal/coordinator": {"internal/job", "internal/checkpoint", "internal/retention"},
 	"internal/scheduler":   {"internal/job", "internal/checkpoint"},
 
 	"stream/codec":                 {},
@@ -52,7 +53,7 @@ var arrows = map[string][]string{
 	"internal/recovery":   {"internal/job", "internal/checkpoint", "internal/archive", "internal/ha"},
 	"internal/jobmaster": {
 		"internal/job", "internal/checkpoint", "internal/gateway", "internal/coordinator", "internal/scheduler", "internal/slotpool", "internal/inbox", "internal/ha",
-		"internal/archive", "internal/masterhook", "internal/location", "internal/board", "internal/recovery",
+		"internal/archive", "internal/masterhook", "internal/location", "internal/board", "internal/recovery", "internal/retention",
 	},
 
 	"internal/rpc/pb": {},
@@ -61,16 +62,16 @@ var arrows = map[string][]string{
 	"internal/node": {
 		"internal/job", "internal/checkpoint", "internal/element", "internal/gateway", "internal/jobmaster", "internal/taskexecutor",
 		"internal/exchange", "internal/rpc", "internal/storage", "internal/storage/schemes", "internal/inspect", "internal/ha", "internal/masterhook", "internal/plan", "internal/archive",
-		"internal/metrics", "internal/workdir", "stream",
+		"internal/metrics", "internal/workdir", "internal/retention", "stream",
 	},
 	"internal/sim": {
 		"internal/job", "internal/checkpoint", "internal/element", "internal/coordinator", "internal/scheduler", "internal/task",
-		"internal/gateway", "internal/ha", "internal/slotpool", "internal/storage", "internal/storage/storagetest",
+		"internal/gateway", "internal/ha", "internal/slotpool", "internal/storage", "internal/storage/storagetest", "internal/retention",
 	},
 	"internal/metrics": {"internal/job", "internal/gateway"},
-	"internal/inspect": {"internal/job", "internal/checkpoint", "internal/location", "internal/storage", "internal/storage/schemes", "stream/codec"},
+	"internal/inspect": {"internal/job", "internal/checkpoint", "internal/retention", "internal/location", "internal/storage", "internal/storage/schemes", "stream/codec"},
 	"internal/inspect/inspecttest": {
-		"internal/job", "internal/checkpoint", "internal/gateway", "internal/inspect", "internal/storage", "internal/storage/schemes",
+		"internal/job", "internal/checkpoint", "internal/gateway", "internal/inspect", "internal/retention", "internal/storage", "internal/storage/schemes",
 	},
 	"internal/cli": {
 		"internal/job", "internal/checkpoint", "internal/gateway", "internal/rpc", "internal/node", "internal/inspect", "internal/plan",

@@ -10,7 +10,7 @@ import (
 
 // A core is pure: its decisions are functions of the events it was given. These packages and files are cores.
 var (
-	corePackages = []string{"internal/job", "internal/element", "internal/checkpoint", "internal/coordinator", "internal/scheduler"}
+	corePackages = []string{"internal/job", "internal/element", "internal/checkpoint", "internal/retention", "internal/coordinator", "internal/scheduler"}
 	coreFiles    = []string{"internal/task/core.go", "internal/task/align.go", "internal/slotpool/pool.go"}
 )
 

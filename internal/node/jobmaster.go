@@ -19,13 +19,13 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/weirstream/weir/internal/archive"
-	"github.com/weirstream/weir/internal/checkpoint"
 	"github.com/weirstream/weir/internal/gateway"
 	"github.com/weirstream/weir/internal/ha"
 	"github.com/weirstream/weir/internal/inspect"
 	"github.com/weirstream/weir/internal/job"
 	"github.com/weirstream/weir/internal/jobmaster"
 	"github.com/weirstream/weir/internal/metrics"
+	"github.com/weirstream/weir/internal/retention"
 	"github.com/weirstream/weir/internal/rpc"
 	"github.com/weirstream/weir/internal/storage"
 	"github.com/weirstream/weir/internal/storage/schemes"
@@ -132,7 +132,7 @@ func newJobMaster(ctx context.Context, cfg JobMasterConfig, store *ha.Store, dia
 func sweeping(files storage.Storage, cfg JobMasterConfig) jobmaster.Sweeping {
 	return jobmaster.Sweeping{
 		Interval: cfg.SweepInterval,
-		Sweep: func(ctx context.Context, live func() map[job.ID]checkpoint.ID) ([]string, error) {
+		Sweep: func(ctx context.Context, live func() map[job.ID]retention.Activity) ([]string, error) {
 			return inspect.Sweep(ctx, files, inspect.Sweeping{SafeAge: cfg.SweepAge, Now: time.Now(), Live: live})
 		},
 	}

@@ -41,8 +41,21 @@ type Found struct {
 	Latest     *checkpoint.Completed   // nil: it starts empty
 	Older      []*checkpoint.Completed // retained before Latest, ascending by id; their Metadata may be nil
 	Unfinished []checkpoint.ID
+	Files      []string      // in the job's directory; nil: it goes on from none of the checkpoints there, and all stay until it has ended
 	LastID     checkpoint.ID // no id up to it may be used again
 	Skipped    []error       // why newer ones were not taken; only with Request.Fallback
+}
+
+// Kept is the metadata of the job's own checkpoints; nil in it: there is one that cannot be read.
+func (f *Found) Kept(id job.ID) []*checkpoint.Metadata {
+	var out []*checkpoint.Metadata
+	for _, c := range append(slices.Clone(f.Older), f.Latest) {
+		// What the job was started from shares nothing with its own.
+		if c != nil && !c.Claimed && (c.Metadata == nil || c.Metadata.Job == id) {
+			out = append(out, c.Metadata)
+		}
+	}
+	return out
 }
 
 // Read finds the newest completed checkpoint; see checkpoint.Recover. It is never passed over in silence: when it cannot be read the job does not
@@ -66,8 +79,9 @@ func (l reader) find(ctx context.Context) (Found, error) {
 		return Found{}, fmt.Errorf("checkpoint %d was completed, but neither %s nor a newer one is there; put it back, or cancel the job and "+
 			"submit it again with --from a checkpoint or savepoint", known.Completed, l.Archive.Location(checkpoint.Dir(l.Job, known.Completed)))
 	}
-	out := Found{Unfinished: r.Unfinished, LastID: r.LastID}
+	out := Found{Unfinished: r.Unfinished, Files: files, LastID: r.LastID}
 	if known.Stopped != "" {
+		out.Files = nil
 		if out.Latest, err = l.readStop(ctx); err == nil {
 			out.LastID = max(out.LastID, out.Latest.Metadata.ID)
 		}

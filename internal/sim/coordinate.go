@@ -55,7 +55,15 @@ func (m *master) coordinate(e coordinator.Effect) {
 		})
 	case coordinator.Discard:
 		m.storage("discard", 0, func(ctx context.Context) coordinator.Event {
+			if e.Claimed {
+				return coordinator.Discarded{ID: e.ID, Err: text(m.s.discardClaimed(ctx, e.Dir))}
+			}
 			return coordinator.Discarded{ID: e.ID, Err: text(storage.DiscardCheckpoint(ctx, m.s.store, e.Dir))}
+		})
+	case coordinator.RemoveShared:
+		m.s.faults["shared files deleted"]++
+		m.storage("remove shared files", 0, func(ctx context.Context) coordinator.Event {
+			return coordinator.SharedRemoved{Err: text(m.s.removeShared(ctx, m.s.job, e.Files))}
 		})
 	case coordinator.Completed:
 		m.feed(scheduler.CheckpointCompleted{})

@@ -3,7 +3,6 @@ package sim
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/weirstream/weir/internal/checkpoint"
@@ -83,7 +82,7 @@ func (m *master) begin() {
 	if from != nil {
 		m.records.ledger.Used(from.Metadata.ID)
 	}
-	m.coord = m.newCoordinator(from)
+	m.coord = m.newCoordinator(from, nil)
 	m.s.note("job master %d leads: %+v, end %+v", m.life.epoch, r.Progress, r.End)
 	switch {
 	case r.End != nil:
@@ -99,10 +98,10 @@ func (m *master) begin() {
 	}
 }
 
-func (m *master) newCoordinator(from *checkpoint.Completed) *coordinator.Core {
+func (m *master) newCoordinator(from *checkpoint.Completed, older []*checkpoint.Completed) *coordinator.Core {
 	return coordinator.New(coordinator.Config{
 		Job: m.s.job, JobName: "sim", Graph: m.records.job.Graph, Epoch: m.life.epoch, Options: m.records.job.Options.Checkpoint,
-		Restored: from, FirstID: m.records.ledger.FirstID(),
+		Restored: from, Older: older, FirstID: m.records.ledger.FirstID(),
 	})
 }
 
@@ -177,20 +176,18 @@ func (m *master) retry(what string, f func(ctx context.Context) error, done func
 func (m *master) recover() {
 	var got checkpoint.Recovery
 	var latest *checkpoint.Completed
+	var older []*checkpoint.Completed
+	var files []string
 	m.retry("recover", func(ctx context.Context) (err error) {
-		got, latest, err = m.readCheckpoints(ctx)
+		if got, latest, err = m.readCheckpoints(ctx); err == nil {
+			older, files, err = m.readOlder(ctx, got)
+		}
 		return err
 	}, func() {
 		if m.sched.State().Terminal() {
 			return // it was canceled meanwhile
 		}
 		m.records.recovering = false
-		if o := m.records.job; got.Latest > 0 && o.Claimed {
-			m.records.older = append(m.records.older, o.Restore) // it counts as the oldest
-		}
-		for _, id := range got.Older {
-			m.records.older = append(m.records.older, checkpoint.Dir(m.s.job, id))
-		}
 		m.records.ledger.Used(got.LastID)
 		if latest != nil {
 			m.records.ledger.Used(latest.Metadata.ID)
@@ -199,11 +196,9 @@ func (m *master) recover() {
 			m.records.ledger.Completed(latest.Metadata.ID)
 		}
 		m.s.watch.recovered(m.s, latest)
-		m.coord = m.newCoordinator(latest)
+		m.coord = m.newCoordinator(latest, older)
 		m.feed(scheduler.Start{})
-		for _, id := range got.Unfinished {
-			m.discardBeside(checkpoint.Dir(m.s.job, id))
-		}
+		m.removeUnfinished(got, latest, older, files)
 	})
 }
 
@@ -240,15 +235,10 @@ func (m *master) readCheckpoints(ctx context.Context) (checkpoint.Recovery, *che
 	return r, c, m.publish(ctx, dir, data) // what can be read need not survive a crash of the machine
 }
 
-// completed lets go what the new checkpoint takes the place of.
+// completed notes that the job has a checkpoint.
 func (m *master) completed(e coordinator.Completed) {
 	if e.Kind != checkpoint.Checkpoint {
 		return
 	}
-	r := &m.records
-	r.ledger.Completed(e.ID)
-	for len(r.older) > 0 && len(r.older)+len(m.coord.Retained()) > r.job.Options.Checkpoint.Retained {
-		m.discardBeside(r.older[0])
-		r.older = slices.Delete(r.older, 0, 1)
-	}
+	m.records.ledger.Completed(e.ID)
 }

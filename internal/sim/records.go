@@ -22,7 +22,6 @@ type records struct {
 	stop       *coordinator.MetadataWritten // of the savepoint that stops the job, until that is recorded
 	over       bool                         // the end is durable
 	recovering bool                         // the checkpoints are not known yet
-	older      []string                     // directories of those completed before the one that was restored; newer ones take their place
 }
 
 // state is that of the job, as people see it.
@@ -116,22 +115,16 @@ func (m *master) sweepJobDir(ctx context.Context) error {
 		}
 	}
 	if o := m.records.job; end.DeleteAll && o.Claimed {
-		if err := storage.DiscardCheckpoint(ctx, s.store, o.Restore); err != nil {
+		if err := s.discardClaimed(ctx, o.Restore); err != nil {
 			return err
 		}
+	}
+	if err := s.removeSharedLeft(ctx); err != nil {
+		return err
 	}
 	clean := *end
 	clean.Clean = true
 	return m.records.store.SetEnd(ctx, s.job, clean)
-}
-
-func (m *master) discardBeside(dir string) {
-	m.storage("discard a checkpoint of an earlier job master", 0, func(ctx context.Context) coordinator.Event {
-		if err := storage.DiscardCheckpoint(ctx, m.s.store, dir); err != nil {
-			m.s.note("%s stays: %v", dir, err)
-		}
-		return nil
-	})
 }
 
 // publish makes the metadata in dir durable.

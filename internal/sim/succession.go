@@ -52,8 +52,8 @@ func (w *watcher) retained(m *master) []*checkpoint.Completed {
 		if l.end != nil && l.end.DeleteAll {
 			return out
 		}
-		for _, dir := range m.records.older {
-			_, id, _ := checkpoint.ParseDir(dir)
+		for _, c := range m.coord.Older() {
+			dir, id := c.Dir, c.Number()
 			if dir == m.records.job.Restore || !w.completed[id] || w.leaders.discarding[id] {
 				continue // an earlier job master may have deleted it in its turn, or part of it, or has never known that it was written
 			}

@@ -10,17 +10,18 @@ import (
 	"github.com/weirstream/weir/internal/checkpoint"
 	"github.com/weirstream/weir/internal/coordinator"
 	"github.com/weirstream/weir/internal/job"
+	"github.com/weirstream/weir/internal/retention"
 )
 
 // sweepFacts looks at the storage as a sweep does.
-func (s *Sim) sweepFacts(ctx context.Context, safeAge time.Duration) (checkpoint.SweepFacts, error) {
-	facts := checkpoint.SweepFacts{SafeAge: safeAge, Metadata: map[string]*checkpoint.Metadata{}}
+func (s *Sim) sweepFacts(ctx context.Context, safeAge time.Duration) (retention.SweepFacts, error) {
+	facts := retention.SweepFacts{SafeAge: safeAge, Metadata: map[string]*checkpoint.Metadata{}}
 	infos, err := s.store.List(ctx, "")
 	if err != nil {
 		return facts, err
 	}
 	for _, info := range infos {
-		facts.Items = append(facts.Items, checkpoint.StoredItem{Path: info.Path, Kind: checkpoint.StoredFile, Age: s.now.Sub(info.ModTime)})
+		facts.Items = append(facts.Items, retention.StoredItem{Path: info.Path, Kind: retention.StoredFile, Age: s.now.Sub(info.ModTime)})
 	}
 	for _, info := range infos {
 		dir, name := path.Split(info.Path)
@@ -47,12 +48,12 @@ func (m *master) sweep() {
 	}
 	live := m.liveCheckpoints()
 	var orphans []string
-	var facts checkpoint.SweepFacts
+	var facts retention.SweepFacts
 	m.beside("sweep", 0, func(ctx context.Context) {
 		var err error
 		if facts, err = m.s.sweepFacts(ctx, m.s.upTo(2*time.Second)); err == nil {
 			facts.Live = live
-			orphans = checkpoint.Orphans(facts)
+			orphans = retention.Orphans(facts)
 		}
 	}, func() {
 		for _, name := range orphans {
@@ -68,8 +69,8 @@ func (m *master) sweep() {
 	})
 }
 
-func (m *master) liveCheckpoints() map[job.ID]checkpoint.ID {
-	return map[job.ID]checkpoint.ID{m.s.job: coordinator.LowestPending(m.coord.History())}
+func (m *master) liveCheckpoints() map[job.ID]retention.Activity {
+	return map[job.ID]retention.Activity{m.s.job: coordinator.Activity(m.coord.History())}
 }
 
 // checkLeft is I4: when a job is over and a sweep has been there, every file is referred to, and nothing is there that was to be deleted.
@@ -80,7 +81,7 @@ func (s *Sim) checkLeft() {
 			s.violate("I4", "the job is over, and %v", err)
 			return
 		}
-		orphans := checkpoint.Orphans(facts)
+		orphans := retention.Orphans(facts)
 		for _, item := range facts.Items {
 			dir, name := path.Split(item.Path)
 			dir = strings.TrimSuffix(dir, "/")

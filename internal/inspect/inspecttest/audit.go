@@ -13,6 +13,7 @@ import (
 	"github.com/weirstream/weir/internal/gateway"
 	"github.com/weirstream/weir/internal/inspect"
 	"github.com/weirstream/weir/internal/job"
+	"github.com/weirstream/weir/internal/retention"
 	"github.com/weirstream/weir/internal/storage"
 	"github.com/weirstream/weir/internal/storage/schemes"
 )
@@ -116,7 +117,16 @@ func Audit(ctx context.Context, files storage.Storage, f Facts) error {
 
 // sweep sweeps twice: the directories that the first time leaves empty are for the second.
 func (f *Facts) sweep(ctx context.Context, files storage.Storage) error {
-	live := func() map[job.ID]checkpoint.ID { return f.Live }
+	live := func() map[job.ID]retention.Activity {
+		out := map[job.ID]retention.Activity{}
+		for j, latest := range f.Live {
+			out[j] = retention.Activity{Lowest: latest}
+			if latest > 0 {
+				out[j] = retention.Activity{Lowest: latest, Bases: []checkpoint.ID{latest}}
+			}
+		}
+		return out
+	}
 	for range 2 {
 		if _, err := inspect.Sweep(ctx, files, inspect.Sweeping{Now: time.Now().Add(time.Hour), Live: live}); err != nil {
 			return err

@@ -1,4 +1,4 @@
-package checkpoint
+package retention
 
 import (
 	"fmt"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/weirstream/weir/internal/checkpoint"
 	"github.com/weirstream/weir/internal/job"
 )
 
@@ -19,8 +20,8 @@ func TestOrphans(t *testing.T) {
 	md := sample() // of job 2f6c, id 7; refers to one file
 	const live = "live"
 	facts := SweepFacts{
-		SafeAge: hour, Live: map[job.ID]ID{live: 5},
-		Metadata: map[string]*Metadata{"2f6c/chk-7": md, "2f6c/chk-8": nil, "savepoint-2f6c-01": md},
+		SafeAge: hour, Live: map[job.ID]Activity{live: {Lowest: 5}},
+		Metadata: map[string]*checkpoint.Metadata{"2f6c/chk-7": md, "2f6c/chk-8": nil, "savepoint-2f6c-01": md},
 	}
 	keep := []StoredItem{
 		{"2f6c/chk-7/_metadata", StoredFile, 9 * hour},
@@ -70,33 +71,34 @@ type world struct {
 }
 
 func randomWorld(r *rand.Rand) world {
-	w := world{facts: SweepFacts{Metadata: map[string]*Metadata{}, Live: map[job.ID]ID{}, SafeAge: time.Duration(r.IntN(3)) * hour}, sacred: map[string]string{}}
+	w := world{facts: SweepFacts{Metadata: map[string]*checkpoint.Metadata{}, Live: map[job.ID]Activity{}, SafeAge: time.Duration(r.IntN(3)) * hour}, sacred: map[string]string{}}
 	for n := range 3 {
 		j := job.ID(fmt.Sprintf("job%d", n))
-		lowest := ID(1 + r.IntN(6))
+		lowest := checkpoint.ID(1 + r.IntN(6))
 		if r.IntN(2) == 0 {
-			w.facts.Live[j] = lowest
+			w.facts.Live[j] = Activity{Lowest: lowest}
 		}
-		for id := ID(1); id < 7; id++ {
+		for id := checkpoint.ID(1); id < 7; id++ {
 			w.addCheckpoint(r, j, id)
 		}
 	}
 	return w
 }
 
-func (w *world) addCheckpoint(r *rand.Rand, j job.ID, id ID) {
-	dir := Dir(j, id)
-	lowest, live := w.facts.Live[j]
+func (w *world) addCheckpoint(r *rand.Rand, j job.ID, id checkpoint.ID) {
+	dir := checkpoint.Dir(j, id)
+	activity, live := w.facts.Live[j]
+	lowest := activity.Lowest
 	completed, readable := r.IntN(2) == 0, r.IntN(4) > 0
-	md := &Metadata{Job: j, ID: id, Vertices: []VertexState{{Vertex: "v", Subtasks: []SubtaskState{{}}}}}
+	md := &checkpoint.Metadata{Job: j, ID: id, Vertices: []checkpoint.VertexState{{Vertex: "v", Subtasks: []checkpoint.SubtaskState{{}}}}}
 	for subtask := range r.IntN(4) {
-		name := StateFile(job.AttemptID{Task: job.TaskID{Vertex: "v", Subtask: subtask}, Attempt: 1 + r.IntN(2)}, id)
+		name := checkpoint.StateFile(job.AttemptID{Task: job.TaskID{Vertex: "v", Subtask: subtask}, Attempt: 1 + r.IntN(2)}, id)
 		item := StoredItem{path.Join(dir, name), StoredFile, time.Duration(r.IntN(4)) * hour}
 		w.facts.Items = append(w.facts.Items, item)
 		refer := r.IntN(2) == 0
 		if refer {
-			md.Vertices[0].Subtasks[0].Operators = append(md.Vertices[0].Subtasks[0].Operators, OperatorState{
-				Operator: fmt.Sprint(subtask), Items: &Items{Handle: FileHandle(name, 0, []byte("x"))},
+			md.Vertices[0].Subtasks[0].Operators = append(md.Vertices[0].Subtasks[0].Operators, checkpoint.OperatorState{
+				Operator: fmt.Sprint(subtask), Items: &checkpoint.Items{Handle: checkpoint.FileHandle(name, 0, []byte("x"))},
 			})
 		}
 		switch {
@@ -111,8 +113,8 @@ func (w *world) addCheckpoint(r *rand.Rand, j job.ID, id ID) {
 		}
 	}
 	if completed {
-		w.facts.Items = append(w.facts.Items, StoredItem{dir + "/" + MetadataFile, StoredFile, 9 * hour})
-		w.sacred[dir+"/"+MetadataFile] = "is metadata"
+		w.facts.Items = append(w.facts.Items, StoredItem{dir + "/" + checkpoint.MetadataFile, StoredFile, 9 * hour})
+		w.sacred[dir+"/"+checkpoint.MetadataFile] = "is metadata"
 		w.facts.Metadata[dir] = nil
 		if readable {
 			w.facts.Metadata[dir] = md
