@@ -33,15 +33,22 @@ func (t *valueTable[K, V]) check(written StateSchema) error {
 // resolve gives the codecs that read what was written with other ones. A state of another kind is refused even if the types agree: what is
 // stored for a key means something else.
 func (t *valueTable[K, V]) resolve(written StateSchema) (keys codec.Codec[K], values codec.Codec[V], err error) {
-	if written.Kind != t.of.kind {
-		return nil, nil, fmt.Errorf("it was written as a state of kind %q and is declared as one of kind %q: declare it as it was, or give the operator another id and leave its state behind",
-			written.Kind, t.of.kind)
+	if err := sameKind(written, t.of.kind); err != nil {
+		return nil, nil, err
 	}
-	if keys, err = codec.ResolveKey(t.keys, written.KeyType); err != nil {
+	if keys, err = t.keys.read(written); err != nil {
 		return nil, nil, fmt.Errorf("key: %w", err)
 	}
 	if values, err = codec.Resolve(t.of.codec, written.ValueType); err != nil {
 		return nil, nil, fmt.Errorf("value: %w", err)
 	}
 	return keys, values, nil
+}
+
+func sameKind(written StateSchema, kind string) error {
+	if written.Kind == kind {
+		return nil
+	}
+	return fmt.Errorf("it was written as a state of kind %q and is declared as one of kind %q: declare it as it was, or give the operator another id and leave its state behind",
+		written.Kind, kind)
 }

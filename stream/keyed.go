@@ -48,9 +48,10 @@ func keyed[K comparable, T, R any](s KeyedStream[K, T], n *Node, states []State[
 		if err != nil {
 			return nil, err
 		}
-		base := &keyedOperator[K, T]{env: env, key: s.key, ctx: Context[K]{hasher: s.hash}, keyCodec: keyCodec}
+		keys := plainKeys(keyCodec, s.hash)
+		base := &keyedOperator[K, T]{env: env, key: s.key, ctx: Context[K]{hasher: s.hash, op: newOperatorContext(env)}}
 		for _, st := range states {
-			base.ctx.tables = append(base.ctx.tables, st.newTable(env, keyCodec, s.hash))
+			base.ctx.tables = append(base.ctx.tables, st.newTable(env, base.ctx.op, keys))
 		}
 		return build(base, out), nil
 	}
@@ -67,7 +68,25 @@ type Context[K comparable] struct {
 	hash   uint64
 	ts     Timestamp
 	hasher func(K) uint64
-	tables []table[K]
+	tables []table
+	op     *operatorContext
+}
+
+// operatorContext is what all contexts of an operator have in common, whatever their namespaces.
+type operatorContext struct {
+	maxParallelism int
+	clock          *Clock
+	watermark      Timestamp
+	namespaces     []any        // a *namespace[N] for each type N of the declared states
+	timers         timerService // nil: the operator has none
+	sweeps         []sweeper    // of the tables whose entries expire
+}
+
+func newOperatorContext(env *Env) *operatorContext {
+	if env.Clock == nil {
+		env.Clock = new(Clock)
+	}
+	return &operatorContext{maxParallelism: env.MaxParallelism, clock: env.Clock, watermark: NoTimestamp}
 }
 
 // Key is the key of the record.
@@ -75,6 +94,13 @@ func (c *Context[K]) Key() K { return c.key }
 
 // Timestamp is the event time of the record, or NoTimestamp.
 func (c *Context[K]) Timestamp() Timestamp { return c.ts }
+
+// ProcessingTime is the time of the task, in milliseconds. It is the same for all records of a batch, and never goes back within an attempt.
+func (c *Context[K]) ProcessingTime() Timestamp { return c.op.clock.now }
+
+// Watermark is how far event time has come in this operator: no record with a timestamp up to it is expected any more. It is NoTimestamp at first, and
+// MaxTimestamp at the end of the input.
+func (c *Context[K]) Watermark() Timestamp { return c.op.watermark }
 
 func (c *Context[K]) set(key K, ts Timestamp) {
 	c.key, c.hash, c.ts = key, c.hasher(key), ts
@@ -92,6 +118,8 @@ func ProcessToEnd[K comparable, T, R any](
 ) Stream[R] {
 	if len(states) == 0 {
 		s.stream.job.fail("operator %s: ProcessToEnd needs a state, whose keys it goes through at the end", id)
+	} else if _, ok := states[0].(interface{ inNamespaces() }); ok {
+		s.stream.job.fail("operator %s: ProcessToEnd goes through the keys of its first state at the end, and that has namespaces: name another state first", id)
 	}
 	return process(s, id, f, end, states)
 }
@@ -100,8 +128,7 @@ func process[K comparable, T, R any](
 	s KeyedStream[K, T], id string, f func(*Context[K], T, func(R) error) error, end func(*Context[K], func(R) error) error, states []State[K],
 ) Stream[R] {
 	return keyed(s, &Node{ID: id, Kind: "process"}, states, func(base *keyedOperator[K, T], out Collector[R]) *Link {
-		op := &processOperator[K, T, R]{keyedOperator: base, f: f, end: end, out: out}
-		op.emit = op.emitOne
+		op := newProcessOperator(base, f, end, out)
 		return &Link{Operator: op, In: Collector[T](op)}
 	})
 }
@@ -112,6 +139,14 @@ type processOperator[K comparable, T, R any] struct {
 	end  func(*Context[K], func(R) error) error // nil: nothing to do at the end
 	out  Collector[R]
 	emit func(R) error
+}
+
+func newProcessOperator[K comparable, T, R any](
+	base *keyedOperator[K, T], f func(*Context[K], T, func(R) error) error, end func(*Context[K], func(R) error) error, out Collector[R],
+) *processOperator[K, T, R] {
+	op := &processOperator[K, T, R]{keyedOperator: base, f: f, end: end, out: out}
+	op.emit = op.emitOne
+	return op
 }
 
 func (o *processOperator[K, T, R]) Collect(ts Timestamp, v T) error {
@@ -130,7 +165,7 @@ func (o *processOperator[K, T, R]) Finish() error {
 		return nil
 	}
 	o.env.enter()
-	return o.env.own(o.ctx.tables[0].eachKey(func(key K) error {
+	return o.env.own(o.ctx.tables[0].(keyedTable[K]).eachKey(func(key K) error {
 		o.ctx.set(key, NoTimestamp)
 		return o.end(&o.ctx, o.emit)
 	}))
@@ -227,10 +262,9 @@ func (o *aggregateOperator[K, T, A, R]) Finish() error {
 // keyedOperator is what all keyed operators have: the key of the current record, and states by key group.
 type keyedOperator[K comparable, T any] struct {
 	stateless
-	env      *Env
-	key      func(T) K
-	ctx      Context[K]
-	keyCodec codec.Codec[K]
+	env *Env
+	key func(T) K
+	ctx Context[K]
 }
 
 func (o *keyedOperator[K, T]) enterKey(ts Timestamp, v T) {
@@ -240,6 +274,40 @@ func (o *keyedOperator[K, T]) enterKey(ts Timestamp, v T) {
 
 // RunningKey is the key of the record in work, for the report of a panic.
 func (o *keyedOperator[K, T]) RunningKey() string { return fmt.Sprint(o.ctx.key) }
+
+// Open implements Operator.
+func (o *keyedOperator[K, T]) Open() error {
+	if o.ctx.op.timers == nil {
+		return nil
+	}
+	return o.env.fail(o.ctx.op.timers.load())
+}
+
+// Tick implements TimeListener.
+func (o *keyedOperator[K, T]) Tick() (Timestamp, error) {
+	op, next := o.ctx.op, MaxTimestamp
+	for _, s := range op.sweeps {
+		next = min(next, s.sweep(op.clock.now))
+	}
+	if op.timers == nil {
+		return next, nil
+	}
+	if _, err := op.timers.fire(ProcessingTime, op.clock.now); err != nil {
+		return next, o.env.own(err)
+	}
+	return min(next, op.timers.next(ProcessingTime)), nil
+}
+
+// AdvanceWatermark implements TimeListener.
+func (o *keyedOperator[K, T]) AdvanceWatermark(ts Timestamp) (more bool, err error) {
+	op := o.ctx.op
+	op.watermark = max(op.watermark, ts)
+	if op.timers == nil {
+		return false, nil
+	}
+	more, err = op.timers.fire(EventTime, op.watermark)
+	return more, o.env.own(err)
+}
 
 func (o *keyedOperator[K, T]) Schemas() []StateSchema {
 	out := make([]StateSchema, len(o.ctx.tables))
@@ -280,7 +348,7 @@ func (o *keyedOperator[K, T]) RestoreGroup(group int, written []StateSchema, dat
 	return nil
 }
 
-func (o *keyedOperator[K, T]) tableNamed(name string) table[K] {
+func (o *keyedOperator[K, T]) tableNamed(name string) table {
 	for _, t := range o.ctx.tables {
 		if t.schema().Name == name {
 			return t

@@ -104,6 +104,16 @@ type CheckpointListener interface {
 	CheckpointAborted(checkpoint int64) error
 }
 
+// TimeListener is an operator to which time matters. Each call does a bounded amount of work, so that nothing else waits for long.
+type TimeListener interface {
+	// Tick is called behind each batch, and again at the time that it returned: what is due by the clock is done, such as processing-time timers. A time
+	// that is not after the clock's says that there is more; MaxTimestamp says that there is nothing to come.
+	Tick() (next Timestamp, err error)
+	// AdvanceWatermark says that no record with a timestamp up to ts comes any more, and fires event-time timers up to ts. When there is more to do it is
+	// called again, with the same time, before the operators behind are told of it. At the end of input ts is MaxTimestamp.
+	AdvanceWatermark(ts Timestamp) (more bool, err error)
+}
+
 // Env is what the runtime gives to an operator in one subtask.
 type Env struct {
 	Job            string // name
@@ -122,6 +132,8 @@ type Env struct {
 	Wake func()
 	// Position of the chain that runs user code now; panics are reported with it. Shared by the operators of a chain.
 	Running *int
+	// Clock is the processing time, shared by the operators of a chain; nil: a clock that nobody sets.
+	Clock *Clock
 	// Index of the operator in its chain.
 	Index int
 }

@@ -14,7 +14,7 @@ import (
 type State[K comparable] interface {
 	name() string
 	bind(index int, operator string) error
-	newTable(env *Env, keys codec.Codec[K], hash func(K) uint64) table[K]
+	newTable(env *Env, op *operatorContext, keys keyForm[K]) table
 }
 
 // The kinds of state, as they are in StateSchema.Kind and so in checkpoints.
@@ -23,6 +23,9 @@ const (
 	kindReducing    = "reducing"
 	kindAggregating = "aggregating"
 	kindList        = "list"
+
+	kindEventTimers      = "event-timers"
+	kindProcessingTimers = "processing-timers"
 )
 
 // declaration is what the kinds of state have in common: V is what is stored for a key.
@@ -71,8 +74,8 @@ func (d *declaration[K, V]) bind(index int, operator string) error {
 	return nil
 }
 
-func (d *declaration[K, V]) newTable(env *Env, keys codec.Codec[K], hash func(K) uint64) table[K] {
-	return newValueTable(env, d, keys, hash)
+func (d *declaration[K, V]) newTable(env *Env, _ *operatorContext, keys keyForm[K]) table {
+	return newValueTable(env, d, keys)
 }
 
 func (d *declaration[K, V]) clear(c *Context[K]) {
@@ -101,11 +104,15 @@ func (s *Value[K, V]) Set(c *Context[K], v V) {
 func (s *Value[K, V]) Clear(c *Context[K]) { s.clear(c) }
 
 // table is a state of one subtask, whatever its kind and its type.
-type table[K comparable] interface {
+type table interface {
 	schema() StateSchema
 	snapshot() (tableSnapshot, error)
 	check(written StateSchema) error
 	restore(group int, written StateSchema, data []byte) (rest []byte, err error)
+}
+
+// keyedTable is a table that knows which keys have state in it.
+type keyedTable[K comparable] interface {
 	eachKey(f func(K) error) error
 }
 
@@ -118,18 +125,17 @@ type tableSnapshot interface {
 // valueTable holds one stored value for each key, which is what every kind of state comes to.
 type valueTable[K comparable, V any] struct {
 	of    *declaration[K, V]
-	keys  codec.Codec[K]
+	keys  keyForm[K]
 	rows  rows[K, V]
 	plain bool // a snapshot may be encoded later: no user's code changes what its entries refer to
-	hash  func(K) uint64
 
 	maxParallelism int
 }
 
-func newValueTable[K comparable, V any](env *Env, of *declaration[K, V], keys codec.Codec[K], hash func(K) uint64) *valueTable[K, V] {
+func newValueTable[K comparable, V any](env *Env, of *declaration[K, V], keys keyForm[K]) *valueTable[K, V] {
 	return &valueTable[K, V]{
-		of: of, keys: keys, hash: hash,
-		rows:           newRows(env, rowsSpec[K, V]{name: of.id, keys: keys, values: of.codec, hash: hash}),
+		of: of, keys: keys,
+		rows:           newRows(env, rowsSpec[K, V]{name: of.id, keys: keys.codec, values: of.codec, hash: keys.hash}),
 		maxParallelism: env.MaxParallelism,
 		plain:          codec.Plain[K]() && of.plain,
 	}
@@ -144,7 +150,9 @@ func (t *valueTable[K, V]) set(hash uint64, key K, v V) {
 }
 
 func (t *valueTable[K, V]) schema() StateSchema {
-	return StateSchema{Name: t.of.id, Kind: t.of.kind, KeyType: t.keys.Schema(), ValueType: t.of.codec.Schema()}
+	s := StateSchema{Name: t.of.id, Kind: t.of.kind, ValueType: t.of.codec.Schema()}
+	t.keys.describe(&s)
+	return s
 }
 
 func (t *valueTable[K, V]) eachKey(f func(K) error) error {
@@ -154,7 +162,7 @@ func (t *valueTable[K, V]) eachKey(f func(K) error) error {
 // snapshot switches versions, in microseconds. Entries that refer to memory which user code might change are encoded at once instead: exact
 // before fast.
 func (t *valueTable[K, V]) snapshot() (tableSnapshot, error) {
-	view := &valueSnapshot[K, V]{keys: t.keys, values: t.of.codec, rows: t.rows.Snapshot()}
+	view := &valueSnapshot[K, V]{keys: t.keys.codec, values: t.of.codec, rows: t.rows.Snapshot()}
 	if t.plain {
 		return view, nil
 	}
@@ -217,6 +225,18 @@ func (t *valueTable[K, V]) restore(group int, written StateSchema, data []byte) 
 	if err != nil {
 		return nil, Permanent(err)
 	}
+	return readEntries(data, keys, values, func(key K, v V) error {
+		hash := t.keys.hash(key)
+		if err := inGroup(group, key, hash, t.maxParallelism); err != nil {
+			return err
+		}
+		t.rows.Put(hash, key, v)
+		return nil
+	})
+}
+
+// readEntries gives f what appendGroup has written, and returns what follows it.
+func readEntries[K comparable, V any](data []byte, keys codec.Codec[K], values codec.Codec[V], f func(key K, v V) error) ([]byte, error) {
 	n, size := binary.Uvarint(data)
 	if size <= 0 {
 		return nil, errors.New("truncated entry count")
@@ -225,17 +245,24 @@ func (t *valueTable[K, V]) restore(group int, written StateSchema, data []byte) 
 	for range n {
 		var key K
 		var v V
+		var err error
 		if key, data, err = keys.Decode(data); err != nil {
 			return nil, fmt.Errorf("decode key: %w", err)
 		}
 		if v, data, err = values.Decode(data); err != nil {
 			return nil, fmt.Errorf("decode value of key %v: %w", key, err)
 		}
-		hash := t.hash(key)
-		if got := job.KeyGroupOf(hash, t.maxParallelism); got != group {
-			return nil, fmt.Errorf("key %v is in key group %d, the checkpoint has it in %d", key, got, group)
+		if err := f(key, v); err != nil {
+			return nil, err
 		}
-		t.rows.Put(hash, key, v)
 	}
 	return data, nil
+}
+
+// inGroup is an error unless key is in a key group.
+func inGroup[K comparable](group int, key K, hash uint64, maxParallelism int) error {
+	if got := job.KeyGroupOf(hash, maxParallelism); got != group {
+		return fmt.Errorf("key %v is in key group %d, the checkpoint has it in %d", key, got, group)
+	}
+	return nil
 }

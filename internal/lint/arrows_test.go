@@ -22,9 +22,9 @@ var arrows = map[string][]string{
 
 	"stream/codec":                 {},
 	"internal/state":               {"internal/job"},
-	"internal/linked":              {"internal/job"},
-	"internal/timer":               {"internal/job"},
-	"stream":                       {"internal/job", "internal/state", "stream/codec"},
+	"internal/linked":              {"internal/job", "stream/codec"},
+	"internal/timer":               {"internal/job", "stream/codec"},
+	"stream":                       {"internal/job", "internal/linked", "internal/state", "internal/timer", "stream/codec"},
 	"internal/plan":                {"internal/job", "stream"},
 	"connector/connectortest":      {"stream"},
 	"connector/datagen":            {"stream", "connector/internal/pace"},

@@ -14,6 +14,8 @@ type Chain struct {
 	Source    stream.Poller // of a source
 	// Running is the index of the operator that runs user code now.
 	Running *int
+	// Clock is the processing time of the operators.
+	Clock *stream.Clock
 }
 
 // Operator is a built operator of a chain.
@@ -33,7 +35,7 @@ func (p *Program) Build(v job.VertexID, env stream.Env, out func(edge string) an
 	for id, e := range p.edges {
 		ids[e] = id
 	}
-	built := &Chain{Operators: make([]Operator, len(c.nodes)), Running: new(int)}
+	built := &Chain{Operators: make([]Operator, len(c.nodes)), Running: new(int), Clock: new(stream.Clock)}
 	links := map[*stream.Node]*stream.Link{}
 	for i := len(c.nodes) - 1; i >= 0; i-- { // an operator's outputs come after it
 		n := c.nodes[i]
@@ -46,7 +48,7 @@ func (p *Program) Build(v job.VertexID, env stream.Env, out func(edge string) an
 			}
 		}
 		opEnv := env
-		opEnv.Operator, opEnv.Index, opEnv.Running = n.ID, i, built.Running
+		opEnv.Operator, opEnv.Index, opEnv.Running, opEnv.Clock = n.ID, i, built.Running, built.Clock
 		var link *stream.Link
 		err := noPanic("it", func() (err error) {
 			link, err = n.Build(&opEnv, outs)

@@ -45,6 +45,8 @@ type Chain struct {
 	Source stream.Poller
 	// Running is the index of the operator that runs user code now.
 	Running *int
+	// Clock is the processing time of the operators, which the task sets; nil: they look at none.
+	Clock *stream.Clock
 }
 
 // StateFiles is where state files are.

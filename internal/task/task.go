@@ -43,12 +43,15 @@ type Task struct {
 	core *Core
 	mail *mailbox
 
-	buffered  time.Time // since when records wait in the outputs; zero: none
-	waitUntil time.Time // of a source that waits; zero: until it is woken
-	waiting   bool      // the source waits
-	drained   bool      // the source has ended
-	behind    bool      // the source works off a backlog, and the job master was told so
-	done      bool
+	times struct {
+		buffered  time.Time // since when records wait in the outputs; zero: none
+		source    time.Time // when the source that waits is due; zero: when it is woken
+		operators time.Time // when an operator wants to be told the time; zero: never
+	}
+	waiting bool // the source waits
+	drained bool // the source has ended
+	behind  bool // the source works off a backlog, and the job master was told so
+	done    bool
 
 	snapshots sync.WaitGroup
 	inFlight  inFlight
@@ -78,6 +81,9 @@ func New(cfg Config, mail Mailbox) *Task {
 	}
 	if cfg.InlineLimit == 0 {
 		cfg.InlineLimit = job.DefaultInlineLimit
+	}
+	if cfg.Chain.Clock == nil {
+		cfg.Chain.Clock = new(stream.Clock)
 	}
 	t := &Task{cfg: cfg, mail: mail.m}
 	var from Start
@@ -114,6 +120,7 @@ func (t *Task) Run(ctx context.Context) (err error) {
 }
 
 func (t *Task) run(ctx, snapshots context.Context) error {
+	t.cfg.Chain.Clock.Set(time.Now()) // what is restored may be of a certain age
 	if err := t.restore(ctx); err != nil {
 		return err
 	}
@@ -142,11 +149,12 @@ func (t *Task) run(ctx, snapshots context.Context) error {
 	return nil
 }
 
-// turn is one round of the loop: the mail, then one batch of input, then what lingers.
+// turn is one round of the loop: the mail, then one batch of input, then what is due, then what lingers.
 func (t *Task) turn(ctx, snapshots context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
+	t.cfg.Chain.Clock.Set(time.Now())
 	for _, ev := range t.mail.take() {
 		if err := t.step(snapshots, ev); err != nil {
 			return err
@@ -159,10 +167,14 @@ func (t *Task) turn(ctx, snapshots context.Context) error {
 	if err != nil {
 		return err
 	}
+	more, err := t.tick()
+	if err != nil {
+		return err
+	}
 	if err := t.linger(); err != nil {
 		return err
 	}
-	if !worked {
+	if !worked && !more {
 		t.wait(ctx)
 	}
 	return nil
@@ -198,7 +210,7 @@ func (t *Task) execute(snapshots context.Context, eff Effect) error {
 	case NotifyAborted:
 		return t.notify(func(l stream.CheckpointListener) error { return l.CheckpointAborted(int64(eff.ID)) })
 	case EndInput:
-		return t.endInput(eff.Flush)
+		return t.endInput(snapshots, eff.Flush)
 	case Finish:
 		t.done = true
 		return t.broadcast(element.Element{Kind: element.Closed})
@@ -250,7 +262,7 @@ func (t *Task) poll(snapshots context.Context) (bool, error) {
 		t.drained = true
 		return true, t.step(snapshots, InputEnded{})
 	}
-	t.waiting, t.waitUntil = next.Waiting()
+	t.waiting, t.times.source = next.Waiting()
 	return !t.waiting, nil
 }
 
@@ -270,29 +282,29 @@ func (t *Task) linger() error {
 	}
 	t.count()
 	if !buffered {
-		t.buffered = time.Time{}
+		t.times.buffered = time.Time{}
 		return nil
 	}
 	if t.cfg.Linger < 0 {
 		return t.flush()
 	}
 	now := time.Now()
-	if t.buffered.IsZero() {
-		t.buffered = now
-	} else if now.Sub(t.buffered) >= t.cfg.Linger {
+	if t.times.buffered.IsZero() {
+		t.times.buffered = now
+	} else if now.Sub(t.times.buffered) >= t.cfg.Linger {
 		return t.flush()
 	}
 	return nil
 }
 
-// wait sleeps until there is mail or input, the source is due, or records have lingered.
+// wait sleeps until there is mail or input, the source or an operator is due, or records have lingered.
 func (t *Task) wait(ctx context.Context) {
-	var due time.Time
-	if t.waiting {
-		due = t.waitUntil
+	due := t.times.operators
+	if t.waiting && !t.times.source.IsZero() && (due.IsZero() || t.times.source.Before(due)) {
+		due = t.times.source
 	}
-	if !t.buffered.IsZero() {
-		if flush := t.buffered.Add(t.cfg.Linger); due.IsZero() || flush.Before(due) {
+	if !t.times.buffered.IsZero() {
+		if flush := t.times.buffered.Add(t.cfg.Linger); due.IsZero() || flush.Before(due) {
 			due = flush
 		}
 	}
@@ -304,13 +316,13 @@ func (t *Task) wait(ctx context.Context) {
 	case <-t.mail.signal:
 		t.waiting = false // whoever woke the task may have been the source
 	case <-timer:
-		t.waiting = t.waiting && (t.waitUntil.IsZero() || time.Now().Before(t.waitUntil))
+		t.waiting = t.waiting && (t.times.source.IsZero() || time.Now().Before(t.times.source))
 	case <-ctx.Done():
 	}
 }
 
 func (t *Task) flush() error {
-	t.buffered = time.Time{}
+	t.times.buffered = time.Time{}
 	for _, o := range t.cfg.Outputs {
 		if err := o.Flush(); err != nil {
 			return err
@@ -342,10 +354,14 @@ func (t *Task) broadcast(e element.Element) error {
 	return nil
 }
 
-// endInput lets the operators emit what they hold, head first, and says that no more records come.
-func (t *Task) endInput(flush bool) error {
+// endInput lets the operators emit what they hold, head first, and says that no more records come: event time has come to its end, and then the
+// operators finish.
+func (t *Task) endInput(ctx context.Context, flush bool) error {
 	if flush {
 		for i, op := range t.cfg.Chain.Operators {
+			if err := t.endOfTime(ctx, i); err != nil {
+				return err
+			}
 			f, ok := op.Operator.(stream.Finisher)
 			if !ok {
 				continue

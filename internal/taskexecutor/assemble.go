@@ -58,7 +58,7 @@ func (t *runningTask) env(groups job.KeyGroupRange, dir Dir) stream.Env {
 }
 
 func (t *runningTask) chain(built *plan.Chain) *task.Chain {
-	c := &task.Chain{Source: built.Source, Running: built.Running}
+	c := &task.Chain{Source: built.Source, Running: built.Running, Clock: built.Clock}
 	for _, op := range built.Operators {
 		c.Operators = append(c.Operators, task.Operator{ID: op.ID, Operator: op.Operator})
 	}

@@ -23,6 +23,7 @@ type Queue[K comparable] struct {
 	rows           Rows[K]
 	hash           func(K) uint64
 	maxParallelism int
+	own            func(key, before K) K // nil: keys refer to no memory
 	heap           []item[K]
 	last           uint64 // number that was given
 	stale          int    // items of the heap whose rows are gone
@@ -38,9 +39,10 @@ func (a *item[K]) before(b *item[K]) bool {
 	return a.at < b.at || a.at == b.at && a.number < b.number
 }
 
-// New returns the queue of the timers in a table. Load takes over those that it has already.
-func New[K comparable](rows Rows[K], hash func(K) uint64, maxParallelism int) *Queue[K] {
-	return &Queue[K]{rows: rows, hash: hash, maxParallelism: maxParallelism}
+// New returns the queue of the timers in a table. Load takes over those that it has already. own, if it is not nil, gives a key memory of its own, as
+// codec.Owned does.
+func New[K comparable](rows Rows[K], hash func(K) uint64, maxParallelism int, own func(key, before K) K) *Queue[K] {
+	return &Queue[K]{rows: rows, hash: hash, maxParallelism: maxParallelism, own: own}
 }
 
 // Load makes the queue what the table has, after a restore.
@@ -62,11 +64,16 @@ func HashOf(key uint64, at int64, maxParallelism int) uint64 {
 
 func (q *Queue[K]) hashOf(hash uint64, at int64) uint64 { return HashOf(hash, at, q.maxParallelism) }
 
-// Set sets a timer, unless it is set already. The key must own its memory.
+// Set sets a timer, unless it is set already.
 func (q *Queue[K]) Set(hash uint64, key K, at int64) {
 	t, h := Timer[K]{key, at}, q.hashOf(hash, at)
 	if _, ok := q.rows.Get(h, t); ok {
 		return
+	}
+	if q.own != nil {
+		var nothing K
+		key = q.own(key, nothing)
+		t.Key = key
 	}
 	q.last++
 	q.rows.Put(h, t, q.last)

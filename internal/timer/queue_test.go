@@ -46,7 +46,7 @@ func mix(k int) uint64 { return uint64(k) * 0x9E3779B97F4A7C15 }
 
 func newQueue() (*Queue[int], *rows) {
 	r := &rows{of: map[Timer[int]]uint64{}}
-	return New[int](r, mix, groups), r
+	return New[int](r, mix, groups, nil), r
 }
 
 // The twin is a list in the order of setting, sorted by time when it is asked.
@@ -78,7 +78,7 @@ func TestQueue_RandomOperations_EqualsASortedList(t *testing.T) {
 					twin = slices.Delete(twin, first, first+1)
 				}
 			case rng.IntN(20) == 0: // a restore keeps the order, since rows have their numbers
-				q = New[int](r, mix, groups)
+				q = New[int](r, mix, groups, nil)
 				if err := q.Load(); err != nil {
 					t.Fatal(err)
 				}

@@ -11,6 +11,11 @@ import (
 // maxTexts bounds the strings of a type that Owned clones one by one.
 const maxTexts = 64
 
+// Owner is what a codec may implement that knows how a value gets strings of its own: its method is what Owned returns.
+type Owner[T any] interface {
+	Owned() func(v, before T) T
+}
+
 // Owned returns a function that gives a value strings of its own, so that it can be kept without the batch whose text they are part of
 // (see DecodeAll). What the value already shares with before, the value that was kept until now, stays as it is. Owned returns nil for types
 // without strings, where there is nothing to do.
@@ -20,6 +25,9 @@ const maxTexts = 64
 func Owned[T any](c Codec[T]) func(v, before T) T {
 	b, ok := c.(*builtin[T])
 	if !ok {
+		if o, ok := c.(Owner[T]); ok {
+			return o.Owned()
+		}
 		if !mayHoldText(reflect.TypeFor[T]()) {
 			return nil
 		}
