@@ -3,12 +3,45 @@ package stream
 import (
 	"fmt"
 
+	"github.com/weirstream/weir/internal/job"
 	"github.com/weirstream/weir/stream/codec"
 )
 
 // StateChecker is an operator that knows, without any data, whether it can take over keyed states that were written with the given schemas.
 type StateChecker interface {
 	CheckStates(written []StateSchema) error
+}
+
+// StateDescriber is an operator that says which states it declares, with what they can read.
+type StateDescriber interface {
+	DescribeStates() []job.DeclaredState
+}
+
+// DescribeStates implements StateDescriber.
+func (o *keyedOperator[K, T]) DescribeStates() []job.DeclaredState {
+	var out []job.DeclaredState
+	for _, t := range o.ctx.tables {
+		var converts []string
+		if c, ok := t.(interface{ converts() []string }); ok {
+			converts = c.converts()
+		}
+		out = append(out, describe(t.schema(), 0, converts))
+	}
+	return out
+}
+
+func (t *valueTable[K, V]) converts() []string { return t.of.migrations.converts() }
+
+func describe(s StateSchema, mode job.ListMode, converts []string) job.DeclaredState {
+	return job.DeclaredState{
+		Name: s.Name, Kind: s.Kind, Mode: mode, KeyType: s.KeyType, ValueType: s.ValueType,
+		NamespaceType: s.NamespaceType, MapKeyType: s.MapKeyType, TTL: s.TTL, Converts: converts,
+	}
+}
+
+// ListChecker is an operator that knows, without any data, whether it can take over an operator state that was written with the given schema and mode.
+type ListChecker interface {
+	CheckList(written StateSchema, mode job.ListMode) error
 }
 
 // CheckStates implements StateChecker. It refuses what RestoreGroup would refuse.

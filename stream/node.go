@@ -33,6 +33,16 @@ type Link struct {
 	Operator Operator
 	In       any    // Collector[In] of the operator; nil for a source
 	Source   Poller // of a source
+	// Inputs, of an operator whose inputs are of several types, are the collectors of the node's inputs, in the order of Inputs; In is nil then.
+	Inputs []any
+}
+
+// Input is the collector of an input of the node, by its place in Node.Inputs.
+func (l *Link) Input(i int) any {
+	if l.Inputs == nil {
+		return l.In // inputs of one type, as many as there are
+	}
+	return l.Inputs[i]
 }
 
 // Edge connects two nodes.

@@ -36,6 +36,11 @@ type DeclaredState struct {
 	// KeyType is empty for state that has no keys.
 	KeyType   string
 	ValueType string
+
+	NamespaceType string // of a state with an entry for each key and namespace; empty: it has none
+	MapKeyType    string // of a map state
+	TTL           int64  // milliseconds that an entry lives; 0: for ever
+
 	// Converts are the value types that the operator's own migrations take, beside what today's type reads.
 	Converts []string
 }

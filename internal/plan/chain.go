@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/weirstream/weir/internal/job"
 	"github.com/weirstream/weir/stream"
@@ -10,7 +11,7 @@ import (
 // Chain is the operators of a vertex, built for one subtask.
 type Chain struct {
 	Operators []Operator    // head first
-	In        any           // collector of the head; nil for a source
+	Inputs    []any         // collectors of the head, one for each edge that ends in the vertex, in graph order
 	Source    stream.Poller // of a source
 	// Running is the index of the operator that runs user code now.
 	Running *int
@@ -44,7 +45,7 @@ func (p *Program) Build(v job.VertexID, env stream.Env, out func(edge string) an
 			if id, leaves := ids[e]; leaves {
 				outs[k] = out(id)
 			} else {
-				outs[k] = links[e.To].In
+				outs[k] = links[e.To].Input(slices.Index(e.To.Inputs, e))
 			}
 		}
 		opEnv := env
@@ -61,6 +62,9 @@ func (p *Program) Build(v job.VertexID, env stream.Env, out func(edge string) an
 		built.Operators[i] = Operator{n.ID, link.Operator}
 	}
 	head := links[c.nodes[0]]
-	built.In, built.Source = head.In, head.Source
+	for i := range c.nodes[0].Inputs {
+		built.Inputs = append(built.Inputs, head.Input(i))
+	}
+	built.Source = head.Source
 	return built, nil
 }

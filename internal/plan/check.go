@@ -10,31 +10,96 @@ import (
 
 // CheckStates says why an operator of the program cannot take over keyed states that were written with the given schemas.
 func (p *Program) CheckStates(operator string, written []stream.StateSchema) error {
+	n, v := p.node(operator)
+	if n == nil {
+		return fmt.Errorf("the job has no operator %s", operator)
+	}
+	return noPanic("operator "+operator, func() error { return checkStates(n, v, written) })
+}
+
+// CheckList says why an operator of the program cannot take over a list or broadcast state that was written with the given schema and mode.
+func (p *Program) CheckList(operator string, written stream.StateSchema, mode job.ListMode) error {
+	n, v := p.node(operator)
+	if n == nil {
+		return fmt.Errorf("the job has no operator %s", operator)
+	}
+	return noPanic("operator "+operator, func() error {
+		op, err := unconnected(n, v)
+		if err != nil {
+			return err
+		}
+		checker, ok := op.(stream.ListChecker)
+		if !ok {
+			return fmt.Errorf("it has a state %q in the checkpoint and no operator state in the job", written.Name)
+		}
+		return checker.CheckList(written, mode)
+	})
+}
+
+// node finds an operator of the program; nil: there is none.
+func (p *Program) node(operator string) (*stream.Node, job.Vertex) {
 	for _, v := range p.Graph.Vertices {
 		for _, n := range p.chains[v.ID].nodes {
 			if n.ID == operator {
-				return noPanic("operator "+operator, func() error { return checkStates(n, v, written) })
+				return n, v
 			}
 		}
 	}
-	return fmt.Errorf("the job has no operator %s", operator)
+	return nil, job.Vertex{}
 }
 
-// checkStates builds the operator of one subtask, without anything behind it.
+// unconnected builds the operator of one subtask, with one key group, and without anything behind it.
+func unconnected(n *stream.Node, v job.Vertex) (stream.Operator, error) {
+	link, err := n.Build(&stream.Env{
+		Operator: n.ID, Parallelism: v.Parallelism, MaxParallelism: v.MaxParallelism,
+		KeyGroups: job.KeyGroupRange{End: 1}, Running: new(int), Wake: func() {},
+	}, nil)
+	if err != nil {
+		return nil, err
+	}
+	return link.Operator, nil
+}
+
 func checkStates(n *stream.Node, v job.Vertex, written []stream.StateSchema) error {
 	if len(n.States) == 0 {
 		return errors.New("it has keyed state in the checkpoint and none in the job")
 	}
-	link, err := n.Build(&stream.Env{
-		Operator: n.ID, Parallelism: v.Parallelism, MaxParallelism: v.MaxParallelism,
-		KeyGroups: job.KeyGroups(0, v.Parallelism, v.MaxParallelism), Running: new(int), Wake: func() {},
-	}, nil)
+	op, err := unconnected(n, v)
 	if err != nil {
 		return err
 	}
-	checker, ok := link.Operator.(stream.StateChecker)
+	checker, ok := op.(stream.StateChecker)
 	if !ok {
 		return fmt.Errorf("an operator of kind %s cannot say which states it reads", n.Kind)
 	}
 	return checker.CheckStates(written)
+}
+
+// declareStates notes at each vertex what its operators declare.
+func (p *Program) declareStates() error {
+	for i := range p.Graph.Vertices {
+		v := &p.Graph.Vertices[i]
+		for _, n := range p.chains[v.ID].nodes {
+			if len(n.States) == 0 {
+				continue
+			}
+			err := noPanic("operator "+n.ID, func() error {
+				op, err := unconnected(n, *v)
+				if err != nil {
+					return fmt.Errorf("operator %s: %w", n.ID, err)
+				}
+				if d, ok := op.(stream.StateDescriber); ok {
+					for _, s := range d.DescribeStates() {
+						s.Operator = n.ID
+						v.States = append(v.States, s)
+					}
+				}
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

@@ -327,7 +327,7 @@ func TestBuild_ConnectsTheOperatorsOfAChain(t *testing.T) {
 		t.Fatalf("built %+v", c)
 	}
 	for v := range 4 {
-		if err := c.In.(stream.Collector[int]).Collect(1, v); err != nil {
+		if err := c.Inputs[0].(stream.Collector[int]).Collect(1, v); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -338,7 +338,7 @@ func TestBuild_ConnectsTheOperatorsOfAChain(t *testing.T) {
 		t.Errorf("operator %d ran last, want 1", *c.Running)
 	}
 	src, err := p.Build("src", stream.Env{}, func(string) any { return stream.Collector[int](&ints{}) })
-	if err != nil || src.Source == nil || src.In != nil {
+	if err != nil || src.Source == nil || len(src.Inputs) > 0 {
 		t.Errorf("the source: %+v, %v", src, err)
 	}
 	if _, err := p.Build("none", stream.Env{}, nil); err == nil || !strings.Contains(err.Error(), "job test has no vertex none") {

@@ -52,6 +52,9 @@ func New(def stream.Definition, params map[string]string, opts job.Options) (*Pr
 	if err := p.link(j.Nodes(), opts.Normalize()); err != nil {
 		return nil, fmt.Errorf("job %s: %w", def.Name, err)
 	}
+	if err := p.declareStates(); err != nil {
+		return nil, fmt.Errorf("job %s: %w", def.Name, err)
+	}
 	for _, h := range p.Hooks {
 		p.Graph.MasterHooks = append(p.Graph.MasterHooks, h.ID)
 	}

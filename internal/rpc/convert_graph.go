@@ -77,12 +77,14 @@ func decodeVertex(p *pb.Vertex) (job.Vertex, error) {
 func encodeDeclared(s job.DeclaredState) *pb.DeclaredState {
 	return &pb.DeclaredState{
 		OperatorId: s.Operator, Name: s.Name, Kind: s.Kind, Mode: encodeEnum[pb.ListMode](s.Mode), KeyType: s.KeyType, ValueType: s.ValueType, Converts: s.Converts,
+		NamespaceType: s.NamespaceType, MapKeyType: s.MapKeyType, TtlMs: s.TTL,
 	}
 }
 
 func decodeDeclared(p *pb.DeclaredState) (job.DeclaredState, error) {
 	s := job.DeclaredState{
 		Operator: p.GetOperatorId(), Name: p.GetName(), Kind: p.GetKind(), KeyType: p.GetKeyType(), ValueType: p.GetValueType(), Converts: p.GetConverts(),
+		NamespaceType: p.GetNamespaceType(), MapKeyType: p.GetMapKeyType(), TTL: p.GetTtlMs(),
 	}
 	if p.GetMode() == pb.ListMode_LIST_MODE_UNSPECIFIED {
 		return s, nil // keyed state

@@ -65,13 +65,21 @@ func (t *runningTask) chain(built *plan.Chain) *task.Chain {
 	if t.gate == nil {
 		return c
 	}
-	types := make([]stream.EdgeType, t.gate.Channels()) // by channel
-	edges := t.deploy.Graph.Inputs(t.vertex.ID)
-	for i := range types {
-		types[i] = t.program.EdgeType(edges[t.gate.InputOf(i)].ID)
+	// What a channel carries, and which input of the head takes it.
+	type end struct {
+		records stream.EdgeType
+		in      any
 	}
-	in := built.In
-	c.Deliver = func(channel int, b element.Batch) error { return types[channel].Deliver(in, b) }
+	ends := make([]end, t.gate.Channels())
+	edges := t.deploy.Graph.Inputs(t.vertex.ID)
+	for i := range ends {
+		input := t.gate.InputOf(i)
+		ends[i] = end{t.program.EdgeType(edges[input].ID), built.Inputs[input]}
+	}
+	c.Deliver = func(channel int, b element.Batch) error {
+		e := &ends[channel]
+		return e.records.Deliver(e.in, b)
+	}
 	return c
 }
 

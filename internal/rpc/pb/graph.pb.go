@@ -325,7 +325,11 @@ type DeclaredState struct {
 	KeyType   string   `protobuf:"bytes,5,opt,name=key_type,json=keyType,proto3" json:"key_type,omitempty"`
 	ValueType string   `protobuf:"bytes,6,opt,name=value_type,json=valueType,proto3" json:"value_type,omitempty"`
 	// Value types that the operator's own migrations take.
-	Converts      []string `protobuf:"bytes,7,rep,name=converts,proto3" json:"converts,omitempty"`
+	Converts []string `protobuf:"bytes,7,rep,name=converts,proto3" json:"converts,omitempty"`
+	// As in StateSchema.
+	NamespaceType string `protobuf:"bytes,8,opt,name=namespace_type,json=namespaceType,proto3" json:"namespace_type,omitempty"`
+	MapKeyType    string `protobuf:"bytes,9,opt,name=map_key_type,json=mapKeyType,proto3" json:"map_key_type,omitempty"`
+	TtlMs         int64  `protobuf:"varint,10,opt,name=ttl_ms,json=ttlMs,proto3" json:"ttl_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -407,6 +411,27 @@ func (x *DeclaredState) GetConverts() []string {
 		return x.Converts
 	}
 	return nil
+}
+
+func (x *DeclaredState) GetNamespaceType() string {
+	if x != nil {
+		return x.NamespaceType
+	}
+	return ""
+}
+
+func (x *DeclaredState) GetMapKeyType() string {
+	if x != nil {
+		return x.MapKeyType
+	}
+	return ""
+}
+
+func (x *DeclaredState) GetTtlMs() int64 {
+	if x != nil {
+		return x.TtlMs
+	}
+	return 0
 }
 
 type Operator struct {
@@ -578,7 +603,7 @@ const file_weir_v1_graph_proto_rawDesc = "" +
 	"\x0fmax_parallelism\x18\x04 \x01(\x05R\x0emaxParallelism\x12/\n" +
 	"\toperators\x18\x05 \x03(\v2\x11.weir.v1.OperatorR\toperators\x12\x16\n" +
 	"\x06splits\x18\x06 \x03(\fR\x06splits\x12.\n" +
-	"\x06states\x18\a \x03(\v2\x16.weir.v1.DeclaredStateR\x06states\"\xd5\x01\n" +
+	"\x06states\x18\a \x03(\v2\x16.weir.v1.DeclaredStateR\x06states\"\xb5\x02\n" +
 	"\rDeclaredState\x12\x1f\n" +
 	"\voperator_id\x18\x01 \x01(\tR\n" +
 	"operatorId\x12\x12\n" +
@@ -588,7 +613,12 @@ const file_weir_v1_graph_proto_rawDesc = "" +
 	"\bkey_type\x18\x05 \x01(\tR\akeyType\x12\x1d\n" +
 	"\n" +
 	"value_type\x18\x06 \x01(\tR\tvalueType\x12\x1a\n" +
-	"\bconverts\x18\a \x03(\tR\bconverts\"\x80\x01\n" +
+	"\bconverts\x18\a \x03(\tR\bconverts\x12%\n" +
+	"\x0enamespace_type\x18\b \x01(\tR\rnamespaceType\x12 \n" +
+	"\fmap_key_type\x18\t \x01(\tR\n" +
+	"mapKeyType\x12\x15\n" +
+	"\x06ttl_ms\x18\n" +
+	" \x01(\x03R\x05ttlMs\"\x80\x01\n" +
 	"\bOperator\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x1c\n" +
