@@ -19,12 +19,11 @@ import (
 // they write must depend on nothing else, and not on the order either.
 type BroadcastState[K comparable, V any] struct {
 	operatorDeclaration
-	keys       codec.Codec[K]
-	values     codec.Codec[V]
-	ownKey     func(v, before K) K
-	own        func(v, before V) V
-	plain      bool
-	migrations *migrations
+	keys   codec.Codec[K]
+	values codec.Codec[V]
+	ownKey func(v, before K) K // nil: keys hold no strings
+	own    func(v, before V) V // nil: values hold no strings
+	plain  bool                // nobody changes what a value refers to
 }
 
 // NewBroadcastState declares a broadcast state. Keys are of the types that KeyBy allows. The name is part of the checkpoint: it must stay the same
@@ -41,23 +40,6 @@ func NewBroadcastState[K comparable, V any](name string) *BroadcastState[K, V] {
 	if s.values, s.err = codec.For[V](); s.err == nil {
 		s.ownKey, s.own = codec.Owned(s.keys), codec.Owned(s.values)
 	}
-	return s
-}
-
-// Migrate attaches migrations, of values, and returns s: stored values may be of their old types. See Migration.
-func (s *BroadcastState[K, V]) Migrate(list ...Migration) *BroadcastState[K, V] {
-	if s.err != nil {
-		return s
-	}
-	ms, err := newMigrations[V](s.values.Schema(), append(s.migrations.all(), list...))
-	if err != nil {
-		s.err = err
-		return s
-	}
-	if c, ok := s.values.(migrating[V]); ok {
-		s.values = c.Codec
-	}
-	s.values, s.migrations = migrating[V]{s.values, ms}, ms
 	return s
 }
 
@@ -198,7 +180,7 @@ func (h *broadcastHolder[K, V]) schema() StateSchema {
 
 func (h *broadcastHolder[K, V]) mode() job.ListMode { return job.BroadcastState }
 
-func (h *broadcastHolder[K, V]) converts() []string { return h.of.migrations.converts() }
+func (h *broadcastHolder[K, V]) converts() []string { return codec.Converts(h.of.values) }
 
 // snapshot has an item for each entry: the key and the value.
 func (h *broadcastHolder[K, V]) snapshot() (ListSnapshot, error) {

@@ -30,7 +30,7 @@ func (o *keyedOperator[K, T]) DescribeStates() []job.DeclaredState {
 	return out
 }
 
-func (t *valueTable[K, V]) converts() []string { return t.of.migrations.converts() }
+func (t *valueTable[K, V]) converts() []string { return codec.Converts(t.of.codec) }
 
 func describe(s StateSchema, mode job.ListMode, converts []string) job.DeclaredState {
 	return job.DeclaredState{

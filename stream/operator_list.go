@@ -16,10 +16,9 @@ import (
 // The list is in memory, and each checkpoint writes it whole. It is for offsets, buffers and the like: what belongs to a key is better kept by key.
 type ListState[E any] struct {
 	operatorDeclaration
-	codec      codec.Codec[E]
-	own        func(v, before E) E // nil: elements hold no strings
-	plain      bool                // nobody changes what an element refers to
-	migrations *migrations
+	codec codec.Codec[E]
+	own   func(v, before E) E // nil: elements hold no strings
+	plain bool                // nobody changes what an element refers to
 }
 
 // NewListState declares a list state whose elements are split. At the same parallelism each subtask gets back its own. At another one the elements
@@ -39,23 +38,6 @@ func newListState[E any](name string, mode job.ListMode) *ListState[E] {
 	if s.codec, s.err = codec.For[E](); s.err == nil {
 		s.own = codec.Owned(s.codec)
 	}
-	return s
-}
-
-// Migrate attaches migrations and returns s: stored elements may be of their old types. See Migration.
-func (s *ListState[E]) Migrate(list ...Migration) *ListState[E] {
-	if s.err != nil {
-		return s
-	}
-	ms, err := newMigrations[E](s.codec.Schema(), append(s.migrations.all(), list...))
-	if err != nil {
-		s.err = err
-		return s
-	}
-	if c, ok := s.codec.(migrating[E]); ok {
-		s.codec = c.Codec
-	}
-	s.codec, s.migrations = migrating[E]{s.codec, ms}, ms
 	return s
 }
 
@@ -110,7 +92,7 @@ func (h *listHolder[E]) schema() StateSchema {
 
 func (h *listHolder[E]) mode() job.ListMode { return h.of.operatorDeclaration.mode }
 
-func (h *listHolder[E]) converts() []string { return h.of.migrations.converts() }
+func (h *listHolder[E]) converts() []string { return codec.Converts(h.of.codec) }
 
 func (h *listHolder[E]) snapshot() (ListSnapshot, error) {
 	items := slices.Clip(h.items)

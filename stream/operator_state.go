@@ -29,7 +29,7 @@ type holder interface {
 	snapshot() (ListSnapshot, error)
 	check(written StateSchema) error
 	restore(written StateSchema, items [][]byte) error
-	converts() []string // see migrations
+	converts() []string // see codec.Converts
 }
 
 // operatorDeclaration is what the kinds of operator state have in common.

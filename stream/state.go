@@ -38,8 +38,6 @@ type declaration[K comparable, V any] struct {
 	own      func(v, before V) V // nil: there is nothing that a stored value must have of its own
 	plain    bool                // nobody changes what a stored value refers to
 	err      error
-
-	migrations *migrations // nil: none
 }
 
 // declare is the declaration of a state whose stored values come from the user's code as they are.

@@ -37,7 +37,7 @@ func NewList[K comparable, E any](name string) *List[K, E] {
 	// Elements are made the list's own one by one, when they come: to look at all of them each time would make Append slow.
 	s.ownElement = codec.Owned(elements)
 	all, err := codec.For[[]E]()
-	s.codec, s.err = listCodec[E]{all, elements.Schema(), nil}, err
+	s.codec, s.err = listCodec[E]{all, elements.Schema()}, err
 	return s
 }
 
@@ -94,8 +94,7 @@ func (s *List[K, E]) owned(e E) E {
 // there are many.
 type listCodec[E any] struct {
 	codec.Codec[[]E]
-	element    string
-	migrations *migrations // nil: none
+	element string
 }
 
 // Schema implements codec.Codec.
@@ -103,18 +102,12 @@ func (c listCodec[E]) Schema() string { return c.element }
 
 // ResolveSchema implements codec.Resolver.
 func (c listCodec[E]) ResolveSchema(written string) (codec.Codec[[]E], error) {
-	today := func() (codec.Codec[[]E], error) {
-		all, err := codec.Resolve(c.Codec, "[]"+written)
-		if err != nil {
-			return nil, fmt.Errorf("element: %w", err)
-		}
-		return listCodec[E]{all, c.element, nil}, nil
+	all, err := codec.Resolve(c.Codec, "[]"+written)
+	if err != nil {
+		return nil, fmt.Errorf("element: %w", err)
 	}
-	if c.migrations == nil {
-		return today()
-	}
-	return choose(c.migrations, written, today, func(path []Migration) (codec.Codec[[]E], error) {
-		decode, err := path[0].many(written)
-		return listCodec[E]{migratedList[E]{c.Codec, path, decode}, c.element, nil}, err
-	})
+	return listCodec[E]{all, c.element}, nil
 }
+
+// Converts is what codec.Converts gives.
+func (c listCodec[E]) Converts() []string { return codec.Converts(c.Codec) }
