@@ -26,9 +26,15 @@ const (
 	slowBytes = 256 << 10 // a second: a body that comes slower is given up
 )
 
-// bodyTime is the time limit of a try with a body.
-func bodyTime(bytes int64) time.Duration {
-	return tryTime + time.Duration(bytes/slowBytes)*time.Second
+// settleTime is how long a store may take to carry out a request after its connection is gone.
+const settleTime = 15 * time.Second
+
+// pacing is how long a client waits; tests are in a hurry.
+type pacing struct{ min, max, try, settle time.Duration }
+
+// bodyTime is the time limit of a try with a body, or with work for the store that depends on its size.
+func (p pacing) bodyTime(bytes int64) time.Duration {
+	return p.try + time.Duration(bytes/slowBytes)*time.Second
 }
 
 // result is what is known after a call.
@@ -42,7 +48,7 @@ type result struct {
 // know by the number of its try what a second time finds.
 func (c *Client) call(ctx context.Context, op Operation, limit time.Duration, f func(ctx context.Context) error) result {
 	var out result
-	pause := minPause
+	pause := c.pacing.min
 	for try := 1; ; try++ {
 		if err := context.Cause(ctx); err != nil {
 			return result{errors.Join(err, out.err), out.doubt}
@@ -69,7 +75,7 @@ func (c *Client) call(ctx context.Context, op Operation, limit time.Duration, f 
 		case <-time.After(pause/2 + rand.N(pause)):
 		case <-ctx.Done():
 		}
-		pause = min(2*pause, maxPause)
+		pause = min(2*pause, c.pacing.max)
 	}
 }
 

@@ -38,6 +38,7 @@ type Client struct {
 	reads     chan struct{} // a token for each part that is being read
 	buffers   chan []byte   // of parts that are not used
 	unsettled unsettled
+	pacing    pacing
 }
 
 // NewClient returns a client for the bucket of c. No request is made. Requests are counted in stats.
@@ -66,6 +67,7 @@ func NewClient(c Config, stats *Stats) (*Client, error) {
 	out := &Client{
 		bucket: c.Bucket, service: c.Service, core: core, transport: transport, stats: stats,
 		uploads: make(chan struct{}, maxPartUploads), reads: make(chan struct{}, maxPartReads), buffers: make(chan []byte, maxPartUploads),
+		pacing: pacing{min: minPause, max: maxPause, try: tryTime, settle: settleTime},
 	}
 	out.unsettled.init()
 	return out, nil

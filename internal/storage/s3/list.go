@@ -74,7 +74,7 @@ func (c *Client) each(ctx context.Context, prefix string, f func(page []minio.Ob
 
 // listPage lists at most n objects behind the key after, in one request.
 func (c *Client) listPage(ctx context.Context, prefix, after string, n int) (page []minio.ObjectInfo, err error) {
-	r := c.call(ctx, OpList, tryTime, func(ctx context.Context) error {
+	r := c.call(ctx, OpList, c.pacing.try, func(ctx context.Context) error {
 		page = page[:0]
 		noOwner := false
 		opts := minio.ListObjectsOptions{Prefix: prefix, Recursive: true, StartAfter: after, MaxKeys: n, FetchOwner: &noOwner}
@@ -102,7 +102,7 @@ func (c *Client) listUploads(ctx context.Context, prefix string) (out []upload, 
 	var key, id string
 	for {
 		var page minio.ListMultipartUploadsResult
-		r := c.call(ctx, OpUploadList, tryTime, func(ctx context.Context) error {
+		r := c.call(ctx, OpUploadList, c.pacing.try, func(ctx context.Context) error {
 			var err error
 			page, err = c.core.ListMultipartUploads(ctx, c.bucket, prefix, key, id, "", pageObjects)
 			return err

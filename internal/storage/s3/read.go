@@ -62,7 +62,7 @@ func (s *Storage) Open(ctx context.Context, name string) (storage.File, error) {
 	f := &file{client: s.client, ctx: ctx, name: name, key: key}
 	f.mu.next = minWindow
 	first := window{}
-	r := s.client.call(ctx, OpGet, bodyTime(firstWindow), func(ctx context.Context) error {
+	r := s.client.call(ctx, OpGet, s.client.pacing.bodyTime(firstWindow), func(ctx context.Context) error {
 		var err error
 		first.data, f.size, f.etag, err = s.client.get(ctx, key, 0, firstWindow, "")
 		return err
@@ -214,7 +214,7 @@ func (f *file) readRange(ctx context.Context, p []byte, at int64) error {
 		return err
 	}
 	defer func() { <-f.client.reads }()
-	r := f.client.call(ctx, OpGet, bodyTime(int64(len(p))), func(ctx context.Context) error {
+	r := f.client.call(ctx, OpGet, f.client.pacing.bodyTime(int64(len(p))), func(ctx context.Context) error {
 		data, _, _, err := f.client.get(ctx, f.key, at, int64(len(p)), f.etag)
 		if err == nil && len(data) != len(p) {
 			err = io.ErrUnexpectedEOF

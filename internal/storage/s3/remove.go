@@ -26,7 +26,7 @@ func (s *Storage) Remove(ctx context.Context, name string) error {
 }
 
 func (c *Client) remove(ctx context.Context, key string) error {
-	r := c.call(ctx, OpDelete, tryTime, func(ctx context.Context) error {
+	r := c.call(ctx, OpDelete, c.pacing.try, func(ctx context.Context) error {
 		return c.core.RemoveObject(ctx, c.bucket, key, minio.RemoveObjectOptions{})
 	})
 	if code(r.err) == minio.NoSuchKey {
@@ -56,7 +56,7 @@ func (c *Client) removeAll(ctx context.Context, prefix string) error {
 
 // removePage removes objects in one request, or in one each if the store knows no other way.
 func (c *Client) removePage(ctx context.Context, page []minio.ObjectInfo) error {
-	r := c.call(ctx, OpDelete, tryTime, func(ctx context.Context) error {
+	r := c.call(ctx, OpDelete, c.pacing.try, func(ctx context.Context) error {
 		results, err := c.core.RemoveObjectsWithIter(ctx, c.bucket, slices.Values(page), minio.RemoveObjectsOptions{})
 		if err != nil {
 			return err
@@ -80,23 +80,31 @@ func (c *Client) removePage(ctx context.Context, page []minio.ObjectInfo) error 
 	return g.Wait()
 }
 
+// maxAborts is how often an upload is aborted that does not go: a part of it may have come to its end after the abort.
+const maxAborts = 3
+
 // abortAll aborts the uploads of all keys with a prefix.
 func (c *Client) abortAll(ctx context.Context, prefix string) error {
-	list, err := c.listUploads(ctx, prefix)
-	if err != nil {
-		return err
+	for range maxAborts {
+		list, err := c.listUploads(ctx, prefix)
+		if err != nil || len(list) == 0 {
+			return err
+		}
+		g, ctx := errgroup.WithContext(ctx)
+		g.SetLimit(maxDeletes)
+		for _, u := range list {
+			g.Go(func() error { return c.abort(ctx, u.Key, u.UploadID) })
+		}
+		if err := g.Wait(); err != nil {
+			return err
+		}
 	}
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(maxDeletes)
-	for _, u := range list {
-		g.Go(func() error { return c.abort(ctx, u.Key, u.UploadID) })
-	}
-	return g.Wait()
+	return nil
 }
 
 // abort aborts an upload. One that is not there was aborted or completed before.
 func (c *Client) abort(ctx context.Context, key, id string) error {
-	r := c.call(ctx, OpUploadAbort, tryTime, func(ctx context.Context) error {
+	r := c.call(ctx, OpUploadAbort, c.pacing.try, func(ctx context.Context) error {
 		return c.core.AbortMultipartUpload(ctx, c.bucket, key, id)
 	})
 	if code(r.err) == minio.NoSuchUpload {

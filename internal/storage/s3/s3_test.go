@@ -6,7 +6,9 @@ import (
 	"os"
 	"sync/atomic"
 	"testing"
+	"time"
 
+	"github.com/minio/minio-go/v7"
 	"go.uber.org/goleak"
 
 	"github.com/weirstream/weir/internal/storage"
@@ -29,6 +31,7 @@ func TestMain(m *testing.M) {
 		if server, err = s3test.Start(context.Background(), dir, bucket); err != nil {
 			panic(err)
 		}
+		minio.DefaultRetryUnit = time.Millisecond            // a pause of its own behind every request that fails
 		_ = os.Setenv("AWS_ACCESS_KEY_ID", s3test.AccessKey) // what the client reads; an error shows at the first request
 		_ = os.Setenv("AWS_SECRET_ACCESS_KEY", s3test.SecretKey)
 		code := m.Run()
@@ -43,33 +46,36 @@ func TestMain(m *testing.M) {
 
 var prefixes atomic.Int64
 
-// open opens a storage of its own at an endpoint.
-func open(t testing.TB, endpoint, settings string) *s3.Storage {
+// newPrefix is one that no other test uses.
+func newPrefix() string { return fmt.Sprintf("t%d", prefixes.Add(1)) }
+
+// open opens a storage of its own.
+func open(t testing.TB, endpoint string) *s3.Storage {
 	t.Helper()
-	c, prefix := client(t, endpoint, settings)
-	return c.In(prefix)
+	return openAt(t, endpoint, newPrefix(), &s3.Stats{})
 }
 
-func client(t testing.TB, endpoint, settings string) (*s3.Client, string) {
+func openAt(t testing.TB, endpoint, prefix string, stats *s3.Stats) *s3.Storage {
 	t.Helper()
-	config, err := s3.Parse(fmt.Sprintf("s3://%s/t%d?endpoint=%s%s", bucket, prefixes.Add(1), endpoint, settings), func(string) string { return "" })
+	config, err := s3.Parse(fmt.Sprintf("s3://%s/%s?part-size-mib=5&endpoint=%s", bucket, prefix, endpoint), func(string) string { return "" })
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := s3.NewClient(config, &s3.Stats{})
+	c, err := s3.NewClient(config, stats)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.Close)
-	return c, config.Prefix
+	c.Hurry(5*time.Second, 200*time.Millisecond)
+	return c.In(config.Prefix)
 }
 
 func TestStorage_KeepsTheContract(t *testing.T) {
-	storagetest.RunObjects(t, func(t *testing.T) storage.Storage { return open(t, server.Endpoint(), "") })
+	storagetest.RunObjects(t, func(t *testing.T) storage.Storage { return open(t, server.Endpoint()) })
 }
 
 func TestTry_OnAStoreThatCanDoAll_LeavesNothing(t *testing.T) {
-	s := open(t, server.Endpoint(), "")
+	s := open(t, server.Endpoint())
 	if err := s.Try(t.Context()); err != nil {
 		t.Fatal(err)
 	}

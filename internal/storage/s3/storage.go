@@ -28,16 +28,6 @@ func (s *Storage) Exists(ctx context.Context) (bool, error) {
 	return len(page) > 0, describe("look into", s.client.bucket+"/"+s.prefix, err)
 }
 
-// Create begins a file. Its writer ends with ctx.
-func (s *Storage) Create(ctx context.Context, name string) (storage.Writer, error) {
-	key, err := s.key(ctx, name)
-	if err != nil {
-		return nil, describe("create", name, err)
-	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	return &writer{client: s.client, ctx: ctx, cancel: cancel, name: name, key: key}, nil
-}
-
 // WriteFile publishes data as a file. A CreateOnly of which no answer came is settled by what is found: a file with this content is this one.
 // If that cannot be found out, storage.ErrUncertain is in the error.
 func (s *Storage) WriteFile(ctx context.Context, name string, data []byte, mode storage.Mode) error {
@@ -71,7 +61,7 @@ const maxObjectBytes = 5 << 30
 
 // put writes an object in one request.
 func (c *Client) put(ctx context.Context, key string, data []byte, mode storage.Mode) result {
-	r := c.call(ctx, OpPut, bodyTime(int64(len(data))), func(ctx context.Context) error {
+	r := c.call(ctx, OpPut, c.pacing.bodyTime(int64(len(data))), func(ctx context.Context) error {
 		opts := minio.PutObjectOptions{ContentType: contentType}
 		if mode == storage.CreateOnly {
 			opts.SetMatchETagExcept("*")
@@ -83,7 +73,7 @@ func (c *Client) put(ctx context.Context, key string, data []byte, mode storage.
 		return err
 	})
 	if r.doubt {
-		c.unsettled.add(key)
+		c.unsettled.add(key, c.pacing.settle)
 	}
 	return r
 }
@@ -104,7 +94,7 @@ func (s *Storage) Stat(ctx context.Context, name string) (storage.Info, error) {
 }
 
 func (c *Client) head(ctx context.Context, key string) (info minio.ObjectInfo, err error) {
-	r := c.call(ctx, OpHead, tryTime, func(ctx context.Context) error {
+	r := c.call(ctx, OpHead, c.pacing.try, func(ctx context.Context) error {
 		var err error
 		info, err = c.core.StatObject(ctx, c.bucket, key, minio.StatObjectOptions{})
 		return err
@@ -123,7 +113,7 @@ func (s *Storage) ReadFile(ctx context.Context, name string, limit int64) ([]byt
 }
 
 func (c *Client) readAll(ctx context.Context, key string, limit int64) (data []byte, err error) {
-	r := c.call(ctx, OpGet, bodyTime(limit), func(ctx context.Context) error {
+	r := c.call(ctx, OpGet, c.pacing.bodyTime(limit), func(ctx context.Context) error {
 		body, info, _, err := c.core.GetObject(ctx, c.bucket, key, minio.GetObjectOptions{})
 		if err != nil {
 			return err

@@ -7,9 +7,6 @@ import (
 	"time"
 )
 
-// settleTime is how long a store may take to carry out a request after its connection is gone.
-const settleTime = 15 * time.Second
-
 // unsettled are the files that a request may still bring into being although the call that made it is over. Whoever removes one waits until that is
 // past, or the file would come back.
 type unsettled struct {
@@ -21,7 +18,8 @@ type unsettled struct {
 
 func (u *unsettled) init() { u.mu.until = map[string]time.Time{} }
 
-func (u *unsettled) add(key string) {
+// add notes that a file may come into being during the time settle.
+func (u *unsettled) add(key string, settle time.Duration) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	now := time.Now()
@@ -30,7 +28,7 @@ func (u *unsettled) add(key string) {
 			delete(u.mu.until, k)
 		}
 	}
-	u.mu.until[key] = now.Add(settleTime)
+	u.mu.until[key] = now.Add(settle)
 }
 
 // wait waits until nothing with a key that begins with prefix, or with that very key, is unsettled.

@@ -23,13 +23,29 @@ const maxParts = 10_000
 // firstBuffer is what a file begins with in memory; most files of state are small.
 const firstBuffer = 64 << 10
 
-// abortTime bounds the try to abort an upload that nobody waits for: a sweep finds what is left.
-const abortTime = 5 * time.Second
+// abortTime bounds the try to abort an upload that nobody waits for: a sweep finds what is left. graceTime is how long parts that are on their way
+// may go on when the file is given up: a store that gets the end of a part after the abort may keep the upload.
+const (
+	abortTime = 5 * time.Second
+	graceTime = 3 * time.Second
+)
 
 var (
 	errDone    = errors.New("the file was committed or aborted before")
 	errAborted = errors.New("the file was aborted")
 )
+
+// Create begins a file. Its writer ends with ctx.
+func (s *Storage) Create(ctx context.Context, name string) (storage.Writer, error) {
+	key, err := s.key(ctx, name)
+	if err != nil {
+		return nil, describe("create", name, err)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	parted, cancelParts := context.WithCancel(context.WithoutCancel(ctx))
+	context.AfterFunc(ctx, func() { time.AfterFunc(graceTime, cancelParts) })
+	return &writer{client: s.client, ctx: ctx, cancel: cancel, parted: parted, name: name, key: key}, nil
+}
 
 // writer gathers a part in memory. A file of one part is put in one request. Of a longer one each part is uploaded as soon as the next one begins,
 // beside the goroutine that writes, but never more than maxPartUploads in all files together.
@@ -37,6 +53,7 @@ type writer struct {
 	client *Client
 	ctx    context.Context // of Create; uploads end with it
 	cancel context.CancelCauseFunc
+	parted context.Context // ends graceTime after ctx; requests with parts end with it
 	name   string
 	key    string
 	buffer []byte
@@ -114,7 +131,7 @@ func (w *writer) flush() error {
 	w.buffer = nil
 	w.work.Go(func() {
 		defer func() { <-w.client.uploads }()
-		part, r := w.client.uploadPart(w.ctx, w.key, w.upload, number, data)
+		part, r := w.uploadPart(number, data)
 		if r.err != nil {
 			w.fail(r.err)
 			return
@@ -203,7 +220,7 @@ func (w *writer) Abort() {
 }
 
 func (c *Client) beginUpload(ctx context.Context, key string) (id string, err error) {
-	r := c.call(ctx, OpUploadBegin, tryTime, func(ctx context.Context) error {
+	r := c.call(ctx, OpUploadBegin, c.pacing.try, func(ctx context.Context) error {
 		var err error
 		id, err = c.core.NewMultipartUpload(ctx, c.bucket, key, minio.PutObjectOptions{ContentType: contentType})
 		return err
@@ -211,13 +228,17 @@ func (c *Client) beginUpload(ctx context.Context, key string) (id string, err er
 	return id, r.err
 }
 
-func (c *Client) uploadPart(ctx context.Context, key, id string, number int, data []byte) (minio.CompletePart, result) {
+func (w *writer) uploadPart(number int, data []byte) (minio.CompletePart, result) {
 	var part minio.ObjectPart
-	r := c.call(ctx, OpUploadPart, bodyTime(int64(len(data))), func(ctx context.Context) error {
+	c, size := w.client, int64(len(data))
+	limit := c.pacing.bodyTime(size)
+	r := c.call(w.ctx, OpUploadPart, limit, func(context.Context) error {
+		ctx, cancel := context.WithTimeoutCause(w.parted, limit, errTryTime)
+		defer cancel()
 		var err error
-		part, err = c.core.PutObjectPart(ctx, c.bucket, key, id, number, bytes.NewReader(data), int64(len(data)), minio.PutObjectPartOptions{})
+		part, err = c.core.PutObjectPart(ctx, c.bucket, w.key, w.upload, number, bytes.NewReader(data), size, minio.PutObjectPartOptions{})
 		if err == nil {
-			c.stats.bytes(0, int64(len(data)))
+			c.stats.bytes(0, size)
 		}
 		return err
 	})
@@ -228,12 +249,12 @@ func (c *Client) uploadPart(ctx context.Context, key, id string, number int, dat
 // upload, and the object tells.
 func (c *Client) complete(ctx context.Context, key, id string, parts []minio.CompletePart, size int64) error {
 	slices.SortFunc(parts, func(a, b minio.CompletePart) int { return a.PartNumber - b.PartNumber })
-	r := c.call(ctx, OpUploadComplete, bodyTime(size), func(ctx context.Context) error {
+	r := c.call(ctx, OpUploadComplete, c.pacing.bodyTime(size), func(ctx context.Context) error {
 		_, err := c.core.CompleteMultipartUpload(ctx, c.bucket, key, id, parts, minio.PutObjectOptions{})
 		return err
 	})
 	if r.doubt {
-		c.unsettled.add(key)
+		c.unsettled.add(key, c.pacing.settle)
 	}
 	if code(r.err) != minio.NoSuchUpload || !r.doubt {
 		return r.err
