@@ -79,8 +79,8 @@ type storages struct {
 	}
 }
 
-func newStorages() *storages {
-	s := &storages{opener: schemes.New()}
+func newStorages(opener *schemes.Opener) *storages {
+	s := &storages{opener: opener}
 	s.mu.opened = map[string]taskexecutor.Storage{}
 	return s
 }

@@ -64,7 +64,9 @@ func RunJobMaster(ctx context.Context, cfg JobMasterConfig) error {
 		}
 		defer func() { _ = store.Close() }() // the end of the process gives the lock back all the same
 	}
-	jm, err := newJobMaster(ctx, cfg, store, dialExecutor)
+	opener := schemes.New()
+	defer opener.Close()
+	jm, err := newJobMaster(ctx, cfg, store, opener, dialExecutor)
 	if err != nil {
 		return err
 	}
@@ -74,7 +76,10 @@ func RunJobMaster(ctx context.Context, cfg JobMasterConfig) error {
 	}
 	server := rpc.NewServer(cfg.Log)
 	web, err := newHTTPServer(cfg.HTTP, cfg.Log, process{
-		measure: func(reg prometheus.Registerer) error { return metrics.RegisterJobMaster(ctx, reg, jm) }, ready: server.Check,
+		measure: func(reg prometheus.Registerer) error {
+			return errors.Join(metrics.RegisterJobMaster(ctx, reg, jm), measureStorage(reg, opener))
+		},
+		ready: server.Check,
 	})
 	if err != nil {
 		_ = lis.Close()
@@ -99,12 +104,11 @@ func RunJobMaster(ctx context.Context, cfg JobMasterConfig) error {
 }
 
 // newJobMaster makes a job master; without a store its epoch is 1.
-func newJobMaster(ctx context.Context, cfg JobMasterConfig, store *ha.Store, dial func(string) (gateway.TaskExecutor, io.Closer, error)) (*jobmaster.JobMaster, error) {
+func newJobMaster(ctx context.Context, cfg JobMasterConfig, store *ha.Store, opener *schemes.Opener, dial func(string) (gateway.TaskExecutor, io.Closer, error)) (*jobmaster.JobMaster, error) {
 	dir, err := absolute(cfg.CheckpointDir)
 	if err != nil {
 		return nil, err
 	}
-	opener := schemes.New()
 	files, err := opener.Open(ctx, dir)
 	if err != nil {
 		return nil, err
@@ -112,6 +116,9 @@ func newJobMaster(ctx context.Context, cfg JobMasterConfig, store *ha.Store, dia
 	savepoints := cfg.SavepointDir
 	if savepoints != "" {
 		if savepoints, err = absolute(savepoints); err != nil {
+			return nil, err
+		}
+		if _, err := opener.Find(ctx, savepoints); err != nil && !errors.Is(err, storage.ErrNotFound) { // one that does not exist is made when it is needed
 			return nil, err
 		}
 	}

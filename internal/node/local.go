@@ -12,6 +12,7 @@ import (
 
 	"github.com/weirstream/weir/internal/exchange"
 	"github.com/weirstream/weir/internal/gateway"
+	"github.com/weirstream/weir/internal/storage/schemes"
 	"github.com/weirstream/weir/internal/taskexecutor"
 	"github.com/weirstream/weir/internal/workdir"
 	"github.com/weirstream/weir/stream"
@@ -32,7 +33,9 @@ const localAddress = "local"
 // RunLocal runs a job master and an executor in this process, without sockets, calls use with the job master, and ends when use returns.
 func RunLocal(ctx context.Context, cfg LocalConfig, use func(ctx context.Context, jobs gateway.Jobs) error) error {
 	var executor *taskexecutor.Executor
-	jm, err := newJobMaster(ctx, JobMasterConfig{CheckpointDir: cfg.CheckpointDir, SavepointDir: cfg.SavepointDir, Jobs: cfg.Jobs, Log: cfg.Log}, nil,
+	opener := schemes.New()
+	defer opener.Close()
+	jm, err := newJobMaster(ctx, JobMasterConfig{CheckpointDir: cfg.CheckpointDir, SavepointDir: cfg.SavepointDir, Jobs: cfg.Jobs, Log: cfg.Log}, nil, opener,
 		func(string) (gateway.TaskExecutor, io.Closer, error) { return executor, nil, nil })
 	if err != nil {
 		return err
@@ -45,7 +48,7 @@ func RunLocal(ctx context.Context, cfg LocalConfig, use func(ctx context.Context
 	})
 	dir := workdir.New("")
 	defer closeDir(dir, cfg.Log)
-	executor = newTaskExecutor(TaskExecutorConfig{ID: localAddress, Slots: cfg.Slots, Jobs: cfg.Jobs, Log: cfg.Log}, localAddress, jm, network, dir)
+	executor = newTaskExecutor(TaskExecutorConfig{ID: localAddress, Slots: cfg.Slots, Jobs: cfg.Jobs, Log: cfg.Log}, localAddress, jm, network, dir, opener)
 
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return jm.Run(ctx) })

@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/weirstream/weir/internal/job"
 	"github.com/weirstream/weir/internal/metrics"
 	"github.com/weirstream/weir/internal/rpc"
+	"github.com/weirstream/weir/internal/storage/schemes"
 	"github.com/weirstream/weir/internal/taskexecutor"
 	"github.com/weirstream/weir/internal/workdir"
 	"github.com/weirstream/weir/stream"
@@ -60,12 +62,14 @@ func RunTaskExecutor(ctx context.Context, cfg TaskExecutorConfig) error {
 		return fmt.Errorf("job master: %w", err)
 	}
 	defer func() { _ = conn.Close() }()
+	opener := schemes.New()
+	defer opener.Close()
 	peers := newConnections()
 	defer peers.close()
 	network := exchange.NewNetwork(exchange.Config{Address: address, Frames: frames{}, Dial: peers.openExchange})
-	e := newTaskExecutor(cfg, address, rpc.NewJobMaster(conn), network, dir)
+	e := newTaskExecutor(cfg, address, rpc.NewJobMaster(conn), network, dir, opener)
 
-	web, err := newHTTPServer(cfg.HTTP, cfg.Log, processOf(e, cfg.JobMaster))
+	web, err := newHTTPServer(cfg.HTTP, cfg.Log, processOf(e, cfg.JobMaster, opener))
 	if err != nil {
 		_ = lis.Close()
 		return err
@@ -92,10 +96,11 @@ func closeDir(dir *workdir.Dir, log *zap.Logger) {
 }
 
 // processOf is what the HTTP server tells of an executor.
-func processOf(e *taskexecutor.Executor, jobMaster string) process {
+func processOf(e *taskexecutor.Executor, jobMaster string, opener *schemes.Opener) process {
 	return process{
 		measure: func(reg prometheus.Registerer) error {
-			return metrics.RegisterTaskExecutor(reg, func() metrics.TaskExecutor { return metrics.TaskExecutor(e.Stats()) })
+			return errors.Join(
+				metrics.RegisterTaskExecutor(reg, func() metrics.TaskExecutor { return metrics.TaskExecutor(e.Stats()) }), measureStorage(reg, opener))
 		},
 		ready: func(context.Context) error {
 			if !e.Registered() {
@@ -106,14 +111,14 @@ func processOf(e *taskexecutor.Executor, jobMaster string) process {
 	}
 }
 
-func newTaskExecutor(cfg TaskExecutorConfig, address string, jm gateway.JobMaster, network *exchange.Network, dir *workdir.Dir) *taskexecutor.Executor {
+func newTaskExecutor(cfg TaskExecutorConfig, address string, jm gateway.JobMaster, network *exchange.Network, dir *workdir.Dir, opener *schemes.Opener) *taskexecutor.Executor {
 	id := cfg.ID
 	if id == "" {
 		id = address
 	}
 	return taskexecutor.New(taskexecutor.Config{
 		ID: job.ExecutorID(id), Incarnation: randomHex(8), Address: address, Slots: cfg.Slots, Version: Version(), Jobs: cfg.Jobs,
-		Log: cfg.Log, JobMaster: jm, Network: network, OpenStorage: newStorages().open, RegistrationTimeout: cfg.RegistrationTimeout, Dir: dir,
+		Log: cfg.Log, JobMaster: jm, Network: network, OpenStorage: newStorages(opener).open, RegistrationTimeout: cfg.RegistrationTimeout, Dir: dir,
 	})
 }
 

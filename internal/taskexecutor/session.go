@@ -12,6 +12,7 @@ import (
 
 	"github.com/weirstream/weir/internal/gateway"
 	"github.com/weirstream/weir/internal/job"
+	"github.com/weirstream/weir/internal/storage"
 	"github.com/weirstream/weir/internal/task"
 )
 
@@ -111,15 +112,20 @@ func (e *Executor) serve(ctx context.Context) (registered bool, err error) {
 	if hang := e.close(); hang != nil {
 		return registered, hang
 	}
-	if cause := context.Cause(ctx); fatal(cause) {
+	if cause := context.Cause(ctx); fatal(cause) || errors.Is(cause, storage.ErrUnreachable) {
 		err = cause
 	}
 	return registered, err
 }
 
-// checkStorage refuses to serve a job master whose checkpoints this process cannot reach: every task would fail.
+// checkStorage refuses to serve a job master whose checkpoints this process cannot reach: every task would fail. Only a storage that is away for now
+// is worth another try.
 func (e *Executor) checkStorage(ctx context.Context, dir string) error {
-	if _, err := e.cfg.OpenStorage(ctx, dir, false); err != nil {
+	_, err := e.cfg.OpenStorage(ctx, dir, false)
+	switch {
+	case errors.Is(err, storage.ErrUnreachable):
+		return fmt.Errorf("executor %s: %w", e.cfg.ID, err)
+	case err != nil:
 		return fatalError{error: fmt.Errorf("executor %s cannot use the checkpoint directory %s of the job master: %w; give every executor the same storage at the same path",
 			e.cfg.ID, dir, err)}
 	}
