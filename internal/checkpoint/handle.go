@@ -56,6 +56,21 @@ func (h Handle) Verify(data []byte) error {
 	return nil
 }
 
+// VerifyGroups checks that data are the bytes of those key groups, if they have checksums of their own; else only those of the whole handle can tell.
+func (k *Keyed) VerifyGroups(data []byte, groups job.KeyGroupRange) error {
+	if len(k.GroupCRC) == 0 {
+		return nil
+	}
+	start := k.Offsets[groups.Start-k.Range.Start]
+	for g := groups.Start; g < groups.End; g++ {
+		i := g - k.Range.Start
+		if sum := Checksum(data[k.Offsets[i]-start : k.Offsets[i+1]-start]); sum != k.GroupCRC[i] {
+			return fmt.Errorf("key group %d of state in %s: %w: it is %08x, recorded was %08x", g, k.Handle, ErrChecksum, sum, k.GroupCRC[i])
+		}
+	}
+	return nil
+}
+
 // Group returns the bytes of one key group of the range; data are all bytes of the handle.
 func (k *Keyed) Group(data []byte, group int) []byte {
 	i := group - k.Range.Start

@@ -20,8 +20,8 @@ const (
 	metadataMagic = "WEIR"
 	headerBytes   = 16
 
-	// MetadataVersion is the highest format version that this build writes or reads. Version 2 says that state is compressed, which a reader
-	// of version 1 would take for the state itself; what a reader of version 1 understands is written as version 1.
+	// MetadataVersion is the highest format version that this build writes or reads. Version 2 says that there are named lists, compressed state,
+	// or state in files of its backend, which a reader of version 1 would not see; what a reader of version 1 understands is written as version 1.
 	MetadataVersion = 2
 )
 
@@ -57,14 +57,20 @@ func EncodeMetadata(md *Metadata) ([]byte, error) {
 func (md *Metadata) version() uint32 {
 	for i := range md.Vertices {
 		for n := range md.Vertices[i].Subtasks {
-			for _, op := range md.Vertices[i].Subtasks[n].Operators {
-				if op.Items != nil && op.Items.Handle.Compression != Uncompressed || op.Keyed != nil && op.Keyed.Handle.Compression != Uncompressed {
+			for k := range md.Vertices[i].Subtasks[n].Operators {
+				if md.Vertices[i].Subtasks[n].Operators[k].isOfVersion2() {
 					return 2
 				}
 			}
 		}
 	}
 	return 1
+}
+
+func (s *OperatorState) isOfVersion2() bool {
+	return len(s.Lists) > 0 ||
+		s.Items != nil && s.Items.Handle.Compression != Uncompressed ||
+		s.Keyed != nil && (s.Keyed.Handle.Compression != Uncompressed || s.Keyed.IsNative())
 }
 
 // DecodeMetadata reads the content of a _metadata file. It keeps no reference to data.

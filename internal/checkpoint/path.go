@@ -16,6 +16,7 @@ const (
 	dirPrefix       = "chk-"
 	savepointPrefix = "savepoint-"
 	stateSuffix     = ".state"
+	segmentSuffix   = ".segment"
 	shortJobBytes   = 8
 	// maxLabelBytes keeps the names of state files below the 255 bytes that file systems allow.
 	maxLabelBytes = 150
@@ -91,6 +92,31 @@ func ParseStateFile(name string) (StateFileName, bool) {
 		return StateFileName{}, false
 	}
 	return out, true
+}
+
+// SegmentFile is the name of a file in the checkpoint's directory that holds state of several tasks of an executor. incarnation is of the process of
+// the executor and n counts its segments, so that no name is used twice.
+func SegmentFile(executor job.ExecutorID, incarnation string, n int64, id ID) string {
+	return fmt.Sprintf("%s-%s-s%d-c%d%s", label(string(executor)), escape(incarnation), n, id, segmentSuffix)
+}
+
+// IsSegmentFile reports whether name is one that SegmentFile gives.
+func IsSegmentFile(name string) bool {
+	rest, ok := strings.CutSuffix(name, segmentSuffix)
+	parts := strings.Split(rest, "-")
+	n := len(parts)
+	if !ok || n < 4 {
+		return false
+	}
+	number, err1 := strconv.ParseInt(strings.TrimPrefix(parts[n-2], "s"), 10, 64)
+	id, err2 := strconv.ParseInt(strings.TrimPrefix(parts[n-1], "c"), 10, 64)
+	return err1 == nil && err2 == nil && fmt.Sprintf("s%d-c%d", number, id) == parts[n-2]+"-"+parts[n-1]
+}
+
+// IsStateFile reports whether name is that of a file with state in a checkpoint's directory.
+func IsStateFile(name string) bool {
+	_, state := ParseStateFile(name)
+	return state || IsSegmentFile(name)
 }
 
 // label is the escaped name, shortened to fit into a file name; a hash keeps shortened names apart.

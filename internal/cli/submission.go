@@ -19,6 +19,7 @@ type submission struct {
 	claim    bool
 	options  job.Options
 	restart  choice
+	compress choice
 	backend  choice
 }
 
@@ -61,6 +62,8 @@ func (s *submission) add(cmd *cobra.Command) {
 	f.DurationVar(&r.Window, "restart-window", r.Window, "time in which failures are counted, with failure-rate")
 
 	s.backend = choiceOf(string(job.MemoryBackend))
+	s.compress = choiceOf(string(job.NoCompression), string(job.ZstdCompression))
+	f.Var(&s.compress, "state-compression", "how state in the files of checkpoints is compressed")
 	f.Var(&s.backend, "state-backend", "where keyed state is while the job runs")
 
 	x := &o.Exchange
@@ -78,6 +81,7 @@ func (s *submission) read(cmd *cobra.Command, name string) (gateway.Submission, 
 	}
 	o := s.options
 	o.Restart.Strategy, o.State.Backend = job.Strategy(s.restart.value), job.Backend(s.backend.value)
+	o.Checkpoint.Compression = job.Compression(s.compress.value)
 	c, r, x := &o.Checkpoint, &o.Restart, &o.Exchange
 	for _, f := range []struct {
 		name string

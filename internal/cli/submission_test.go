@@ -39,7 +39,7 @@ func TestSubmission_EveryFlagIsTaken(t *testing.T) {
 		"--set", "input=a=b,c", "--set", "empty=", "--from", "/sp", "--parallelism", "3", "--max-parallelism", "64",
 		"--checkpoint-interval", "1s", "--checkpoint-min-pause", "2s", "--checkpoint-timeout", "3s", "--checkpoint-retained", "4", "--checkpoint-max-concurrent", "2",
 		"--checkpoint-tolerable-failures", "5", "--checkpoint-delete-on-cancel", "--checkpoint-degraded-after", "16s", "--checkpoint-interval-during-backlog", "17s",
-		"--inline-limit", "18",
+		"--inline-limit", "18", "--state-compression", "zstd",
 		"--restart-strategy", "failure-rate", "--restart-delay", "6s", "--restart-max-delay", "7s", "--restart-multiplier", "8",
 		"--restart-jitter", "0.9", "--restart-reset-after", "10s", "--restart-attempts", "11", "--restart-window", "12s",
 		"--batch-size", "13", "--linger", "14s", "--credits", "15")
@@ -52,7 +52,7 @@ func TestSubmission_EveryFlagIsTaken(t *testing.T) {
 			Parallelism: 3, MaxParallelism: 64,
 			Checkpoint: job.CheckpointOptions{
 				Interval: time.Second, MinPause: 2 * time.Second, Timeout: 3 * time.Second, MaxConcurrent: 2, Retained: 4, TolerableFailures: 5, DeleteOnCancel: true,
-				DegradedAfter: 16 * time.Second, IntervalDuringBacklog: 17 * time.Second, InlineLimit: 18, Compression: job.NoCompression,
+				DegradedAfter: 16 * time.Second, IntervalDuringBacklog: 17 * time.Second, InlineLimit: 18, Compression: job.ZstdCompression,
 			},
 			Restart: job.RestartOptions{
 				Strategy: job.FailureRate, InitialDelay: 6 * time.Second, MaxDelay: 7 * time.Second, Multiplier: 8, Jitter: 0.9,

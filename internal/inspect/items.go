@@ -34,7 +34,11 @@ func (r *groupReader) items(ctx context.Context, it *checkpoint.Items, f func(it
 	}
 	if it.Handle.IsInline() {
 		for i := range it.Len() {
-			f(it.Item(it.Handle.Inline, i))
+			item, err := r.raw(it.Handle, it.Item(it.Handle.Inline, i))
+			if err != nil {
+				return err
+			}
+			f(item)
 		}
 		return nil
 	}
@@ -53,7 +57,11 @@ func (r *groupReader) items(ctx context.Context, it *checkpoint.Items, f func(it
 		if _, err := io.ReadFull(in, item); err != nil {
 			return fmt.Errorf("file %s cannot be read: %w", h.Path, err)
 		}
-		f(item)
+		raw, err := r.raw(h, item)
+		if err != nil {
+			return err
+		}
+		f(raw)
 	}
 	return nil
 }

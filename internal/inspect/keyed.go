@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/weirstream/weir/internal/checkpoint"
+	"github.com/weirstream/weir/internal/compression"
 	"github.com/weirstream/weir/internal/job"
 	"github.com/weirstream/weir/stream/codec"
 )
@@ -153,7 +154,8 @@ func orNothing(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// groupReader reads the keyed state of an operator, one key group at a time. Each part is verified before anything of it is decoded.
+// groupReader reads the keyed state of an operator, one key group at a time. What is decoded is verified before: the key group, or all of the part if
+// only that has a checksum.
 type groupReader struct {
 	verifier
 	operator *operator
@@ -179,7 +181,7 @@ func (r *groupReader) group(ctx context.Context, group int, f func(state int, ke
 		return nil
 	}
 	k := p.state.Keyed
-	if !r.verified[p.subtask] {
+	if len(k.GroupCRC) == 0 && !r.verified[p.subtask] {
 		if err := r.check(ctx, k.Handle); err != nil {
 			return r.damage(p.subtask, "keyed state", err)
 		}
@@ -187,6 +189,12 @@ func (r *groupReader) group(ctx context.Context, group int, f func(state int, ke
 	}
 	i := group - k.Range.Start
 	data, err := r.bytes(ctx, k.Handle, k.Offsets[i], k.Offsets[i+1])
+	if err == nil {
+		err = k.VerifyGroups(data, job.KeyGroupRange{Start: group, End: group + 1})
+	}
+	if err == nil {
+		data, err = r.raw(k.Handle, data)
+	}
 	if err != nil {
 		return r.damage(p.subtask, "keyed state", err)
 	}
@@ -195,7 +203,22 @@ func (r *groupReader) group(ctx context.Context, group int, f func(state int, ke
 	})
 }
 
-// bytes reads a part of a handle that was verified.
+// raw is what a stored part of a handle holds.
+func (v *verifier) raw(h checkpoint.Handle, stored []byte) ([]byte, error) {
+	if h.Compression == checkpoint.Uncompressed {
+		return stored, nil
+	}
+	if v.decoder == nil {
+		v.decoder = compression.NewDecoder()
+	}
+	raw, err := v.decoder.Append(nil, stored, h.Compression, h.RawLength)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", h, err)
+	}
+	return raw, nil
+}
+
+// bytes reads a part of a handle, which must be verified before or behind.
 func (v *verifier) bytes(ctx context.Context, h checkpoint.Handle, from, to int64) ([]byte, error) {
 	if h.IsInline() {
 		return h.Inline[from:to], nil

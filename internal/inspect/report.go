@@ -136,7 +136,7 @@ func (r *OperatorReport) add(subtask int, state *checkpoint.OperatorState) {
 
 func (s *SubtaskReport) addHandle(h checkpoint.Handle) {
 	s.Bytes += h.Size()
-	if !h.IsInline() && (len(s.Files) == 0 || s.Files[0] != h.Path) {
+	if !h.IsInline() && !slices.Contains(s.Files, h.Path) {
 		s.Files = append(s.Files, h.Path)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"path"
 
 	"github.com/weirstream/weir/internal/checkpoint"
+	"github.com/weirstream/weir/internal/compression"
 	"github.com/weirstream/weir/internal/storage"
 )
 
@@ -68,6 +69,8 @@ type verifier struct {
 	out    Verified
 	name   string
 	file   storage.File
+
+	decoder *compression.Decoder // nil until something is compressed
 }
 
 func (v *verifier) missingSubtasks(vertex *checkpoint.VertexState) {

@@ -37,11 +37,13 @@ var arrows = map[string][]string{
 	"internal/storage/s3/s3test":   {},
 	"internal/storage/schemes":     {"internal/storage", "internal/storage/s3", "internal/location"},
 
-	"internal/exchange": {"internal/job", "internal/element"},
-	"internal/task":     {"internal/job", "internal/checkpoint", "internal/element", "stream"},
+	"internal/exchange":    {"internal/job", "internal/element"},
+	"internal/compression": {"internal/checkpoint"},
+	"internal/segment":     {"internal/job", "internal/checkpoint"},
+	"internal/task":        {"internal/job", "internal/checkpoint", "internal/element", "internal/compression", "stream"},
 	"internal/taskexecutor": {
 		"internal/job", "internal/checkpoint", "internal/element", "internal/gateway", "internal/plan", "internal/task",
-		"internal/exchange", "internal/storage", "internal/location", "stream",
+		"internal/exchange", "internal/storage", "internal/location", "internal/compression", "internal/segment", "stream",
 	},
 	"internal/dirlock":    {},
 	"internal/workdir":    {"internal/job", "internal/checkpoint", "internal/dirlock"},
@@ -69,7 +71,7 @@ var arrows = map[string][]string{
 		"internal/gateway", "internal/ha", "internal/slotpool", "internal/storage", "internal/storage/storagetest", "internal/retention",
 	},
 	"internal/metrics": {"internal/job", "internal/gateway"},
-	"internal/inspect": {"internal/job", "internal/checkpoint", "internal/retention", "internal/location", "internal/storage", "internal/storage/schemes", "stream/codec"},
+	"internal/inspect": {"internal/job", "internal/checkpoint", "internal/retention", "internal/compression", "internal/location", "internal/storage", "internal/storage/schemes", "stream/codec"},
 	"internal/inspect/inspecttest": {
 		"internal/job", "internal/checkpoint", "internal/gateway", "internal/inspect", "internal/retention", "internal/storage", "internal/storage/schemes",
 	},

@@ -100,9 +100,8 @@ func (f *SweepFacts) MustBeGone(orphan string) string {
 
 // isStateFile reports whether a task of ours gave this name to a file in a checkpoint's directory.
 func isStateFile(name string) bool {
-	_, state := checkpoint.ParseStateFile(name)
 	_, native := checkpoint.ParseSharedFile(name)
-	return state || native
+	return native || checkpoint.IsStateFile(name)
 }
 
 // isSharedOrphan decides on a file of a job's shared directory that no metadata refers to. What a running job uploads is above its lowest pending

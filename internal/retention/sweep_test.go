@@ -93,6 +93,9 @@ func (w *world) addCheckpoint(r *rand.Rand, j job.ID, id checkpoint.ID) {
 	md := &checkpoint.Metadata{Job: j, ID: id, Vertices: []checkpoint.VertexState{{Vertex: "v", Subtasks: []checkpoint.SubtaskState{{}}}}}
 	for subtask := range r.IntN(4) {
 		name := checkpoint.StateFile(job.AttemptID{Task: job.TaskID{Vertex: "v", Subtask: subtask}, Attempt: 1 + r.IntN(2)}, id)
+		if r.IntN(2) == 0 {
+			name = checkpoint.SegmentFile("host:6122", "1f", int64(subtask), id)
+		}
 		item := StoredItem{path.Join(dir, name), StoredFile, time.Duration(r.IntN(4)) * hour}
 		w.facts.Items = append(w.facts.Items, item)
 		refer := r.IntN(2) == 0

@@ -25,23 +25,14 @@ func (w *stateWriter) list(l stream.ListSnapshot) (checkpoint.Items, error) {
 	if l.Len > checkpoint.MaxItemsPerHandle {
 		return checkpoint.Items{}, fmt.Errorf("%d items, at most %d are possible: keep so many in keyed state", l.Len, checkpoint.MaxItemsPerHandle)
 	}
-	offsets := []int64{0}
-	w.piece = pieceWriter{buf: w.piece.buf[:0]}
+	w.begin()
 	for i := range l.Len {
-		if w.ctx.Err() != nil {
-			return checkpoint.Items{}, context.Cause(w.ctx)
-		}
-		var err error
-		if w.piece.buf, err = l.Append(w.piece.buf, i); err != nil {
+		if err := w.add(func(dst []byte) ([]byte, error) { return l.Append(dst, i) }); err != nil {
 			return checkpoint.Items{}, err
 		}
-		if err := w.grown(); err != nil {
-			return checkpoint.Items{}, err
-		}
-		offsets = append(offsets, w.piece.size())
 	}
 	h, err := w.end()
-	return checkpoint.Items{Handle: h, Offsets: offsets}, err
+	return checkpoint.Items{Handle: h, Offsets: w.piece.offsets}, err
 }
 
 // restoreLists gives an operator its named list states, in the order of the old subtasks.

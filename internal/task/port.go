@@ -6,7 +6,6 @@ import (
 
 	"github.com/weirstream/weir/internal/checkpoint"
 	"github.com/weirstream/weir/internal/element"
-	"github.com/weirstream/weir/internal/job"
 	"github.com/weirstream/weir/stream"
 )
 
@@ -49,17 +48,31 @@ type Chain struct {
 	Clock *stream.Clock
 }
 
-// StateFiles is where state files are.
+// StateFiles is where the state of a task is.
 type StateFiles interface {
-	// Create begins the task's state file of a checkpoint in dir.
-	Create(ctx context.Context, dir string, attempt job.AttemptID, id checkpoint.ID) (StateFile, error)
-	// Remove deletes that file. It is not an error if there is none.
-	Remove(ctx context.Context, dir string, attempt job.AttemptID, id checkpoint.ID) error
-	// Read reads what a handle refers to and verifies it.
-	Read(ctx context.Context, dir string, h checkpoint.Handle) ([]byte, error)
+	// Begin begins what the task writes of a checkpoint into dir.
+	Begin(dir string, id checkpoint.ID) SnapshotFiles
+	// Open opens what a handle refers to.
+	Open(ctx context.Context, dir string, h checkpoint.Handle) (StateReader, error)
 }
 
-// StateFile is a state file that is being written.
+// SnapshotFiles are the files of one snapshot. It is for one goroutine, and must be settled.
+type SnapshotFiles interface {
+	// Create begins the task's own file of the checkpoint, which has pieces of state that are too large to be with others.
+	Create(ctx context.Context) (StateFile, error)
+	// Grow reports whether n more bytes of a piece may be held in memory until Append. Shrink gives them back when it goes elsewhere.
+	Grow(n int) bool
+	Shrink()
+	// Append puts a whole piece into a file that the task shares with others, and answers the file's name, which is relative to the checkpoint's
+	// directory, and the offset in it. ok is false when it must go into the task's own file. After an error data may still be in use.
+	Append(ctx context.Context, data []byte) (name string, offset int64, ok bool, err error)
+	// Commit returns when all that was appended is durable. It is called always, so that others need not wait for this task.
+	Commit(ctx context.Context) error
+	// Settle says whether the files may be referred to; those that cannot be are deleted. The context may be over.
+	Settle(ctx context.Context, keep bool) error
+}
+
+// StateFile is the task's own state file that is being written.
 type StateFile interface {
 	io.Writer
 	// Name is relative to the checkpoint's directory.
@@ -67,6 +80,16 @@ type StateFile interface {
 	// Commit makes the file durable.
 	Commit() error
 	Abort()
+}
+
+// StateReader reads the bytes of a handle. It is for one goroutine.
+type StateReader interface {
+	// Read fills data from an offset in the handle's bytes and lets check decide whether they are the right ones. There may be more than one copy: check
+	// is called again when it refused what the first one has.
+	Read(ctx context.Context, data []byte, offset int64, check func() error) error
+	// Verify compares all bytes with the checksum of the handle.
+	Verify(ctx context.Context) error
+	Close()
 }
 
 // JobMaster is what a task tells the job master.

@@ -57,37 +57,3 @@ func (t *Task) restoreOperator(ctx context.Context, op Operator, state checkpoin
 	}
 	return nil
 }
-
-func (t *Task) readItems(ctx context.Context, parts []checkpoint.Items) ([][]byte, error) {
-	var out [][]byte
-	for _, part := range parts {
-		data, err := t.cfg.Files.Read(ctx, t.cfg.Restore.Dir, part.Handle)
-		if err != nil {
-			return nil, err
-		}
-		for i := range part.Len() {
-			out = append(out, part.Item(data, i))
-		}
-	}
-	return out, nil
-}
-
-func (t *Task) restoreKeyed(ctx context.Context, s stream.KeyedStateful, k checkpoint.Keyed) error {
-	data, err := t.cfg.Files.Read(ctx, t.cfg.Restore.Dir, k.Handle)
-	if err != nil {
-		return err
-	}
-	written := make([]stream.StateSchema, len(k.States))
-	for i, st := range k.States {
-		written[i] = stream.StateSchema(st)
-	}
-	for g := k.Range.Start; g < k.Range.End; g++ {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if err := s.RestoreGroup(g, written, k.Group(data, g)); err != nil {
-			return err
-		}
-	}
-	return nil
-}

@@ -119,12 +119,13 @@ func (s *snapshotted) persist(ctx context.Context) {
 	start := time.Now()
 	id := checkpoint.ID(s.checkpoint.ID)
 	t := s.task
-	state, err := s.write(ctx)
+	files := t.cfg.Files.Begin(s.checkpoint.Dir, id)
+	state, err := s.write(ctx, files)
 	if err == nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
 	if err != nil {
-		s.removeFile(ctx)
+		s.settle(ctx, files, false)
 		if ctx.Err() == nil { // else nobody waits for this checkpoint any more
 			t.cfg.Log.Warn("snapshot failed", zap.Int64("checkpoint", s.checkpoint.ID), zap.Error(err))
 			t.cfg.JobMaster.Decline(ctx, id, checkpoint.AsyncException, err.Error())
@@ -133,15 +134,13 @@ func (s *snapshotted) persist(ctx context.Context) {
 	}
 	s.metrics.Async = time.Since(start)
 	verdict, err := t.cfg.JobMaster.Acknowledge(ctx, id, state, s.metrics)
-	switch {
-	case err != nil:
-		// The ack may have been applied: the file must stay.
+	s.settle(ctx, files, err != nil || verdict != checkpoint.TooLate && verdict != checkpoint.Unknown)
+	if err != nil {
+		// The ack may have been applied: the files stay.
 		t.cfg.Log.Warn("ack not answered", zap.Int64("checkpoint", s.checkpoint.ID), zap.Error(err))
 		if ctx.Err() == nil {
 			t.cfg.JobMaster.Decline(ctx, id, reasonOf(err), err.Error())
 		}
-	case verdict == checkpoint.TooLate || verdict == checkpoint.Unknown:
-		s.removeFile(ctx)
 	}
 }
 
@@ -155,10 +154,9 @@ func reasonOf(err error) checkpoint.Reason {
 	return checkpoint.IOException
 }
 
-// removeFile deletes the state file of a snapshot that belongs to no checkpoint. The context may be over already, the file must go all the same.
-func (s *snapshotted) removeFile(ctx context.Context) {
-	ctx = context.WithoutCancel(ctx)
-	if err := s.task.cfg.Files.Remove(ctx, s.checkpoint.Dir, s.task.cfg.Attempt, checkpoint.ID(s.checkpoint.ID)); err != nil {
+// settle ends the files of the snapshot. Those that belong to no checkpoint are deleted, even if the context is over already.
+func (s *snapshotted) settle(ctx context.Context, files SnapshotFiles, keep bool) {
+	if err := files.Settle(context.WithoutCancel(ctx), keep); err != nil {
 		s.task.cfg.Log.Warn("state file left behind", zap.Int64("checkpoint", s.checkpoint.ID), zap.Error(err))
 	}
 }

@@ -288,7 +288,7 @@ func parts(t *testing.T, r *rig, id int64) (items map[string][]string, keyed map
 	items, keyed = map[string][]string{}, map[string]map[int]string{}
 	for _, op := range r.master.acked[checkpoint.ID(id)].Operators {
 		if op.Items != nil {
-			data, err := r.files.Read(t.Context(), fmt.Sprintf("j/chk-%d", id), op.Items.Handle)
+			data, err := r.files.read(fmt.Sprintf("j/chk-%d", id), op.Items.Handle)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -297,7 +297,7 @@ func parts(t *testing.T, r *rig, id int64) (items map[string][]string, keyed map
 			}
 		}
 		if op.Keyed != nil {
-			data, err := r.files.Read(t.Context(), fmt.Sprintf("j/chk-%d", id), op.Keyed.Handle)
+			data, err := r.files.read(fmt.Sprintf("j/chk-%d", id), op.Keyed.Handle)
 			if err != nil {
 				t.Fatal(err)
 			}

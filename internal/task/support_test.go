@@ -216,90 +216,6 @@ func (o *output) Broadcast(e element.Element) error {
 
 func (o *output) Records() int64 { return o.sent }
 
-// files are state files in memory.
-type files struct {
-	j     *journal
-	mu    sync.Mutex
-	made  map[string][]byte
-	hooks map[string]func() error // create, write, commit
-}
-
-func (f *files) hook(name string) error {
-	if h := f.hooks[name]; h != nil {
-		return h()
-	}
-	return nil
-}
-
-func (f *files) Create(_ context.Context, dir string, attempt job.AttemptID, id checkpoint.ID) (StateFile, error) {
-	if err := f.hook("create"); err != nil {
-		return nil, err
-	}
-	return &file{files: f, dir: dir, name: checkpoint.StateFile(attempt, id)}, nil
-}
-
-func (f *files) Remove(_ context.Context, dir string, attempt job.AttemptID, id checkpoint.ID) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.j.add("remove(%d)", id)
-	delete(f.made, dir+"/"+checkpoint.StateFile(attempt, id))
-	return nil
-}
-
-func (f *files) Read(_ context.Context, dir string, h checkpoint.Handle) ([]byte, error) {
-	if h.IsInline() {
-		return h.Inline, h.Verify(h.Inline)
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	data, ok := f.made[dir+"/"+h.Path]
-	if !ok || h.Offset+h.Length > int64(len(data)) {
-		return nil, fmt.Errorf("file %s/%s is missing or short", dir, h.Path)
-	}
-	data = data[h.Offset : h.Offset+h.Length]
-	return data, h.Verify(data)
-}
-
-func (f *files) names() []string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return slices.Sorted(maps.Keys(f.made))
-}
-
-type file struct {
-	files     *files
-	dir, name string
-	data      []byte
-	done      bool
-}
-
-func (f *file) Name() string { return f.name }
-
-func (f *file) Write(p []byte) (int, error) {
-	if err := f.files.hook("write"); err != nil {
-		return 0, err
-	}
-	f.data = append(f.data, p...)
-	return len(p), nil
-}
-
-func (f *file) Commit() error {
-	if err := f.files.hook("commit"); err != nil {
-		return err
-	}
-	f.done = true
-	f.files.mu.Lock()
-	defer f.files.mu.Unlock()
-	f.files.made[f.dir+"/"+f.name] = f.data
-	return nil
-}
-
-func (f *file) Abort() {
-	if !f.done {
-		f.files.j.add("abort-file")
-	}
-}
-
 // master is the job master. It answers acks with verdict and err, after ack when that is not nil.
 type master struct {
 	j       *journal
@@ -403,6 +319,7 @@ func (f pollFunc) ProcessingBacklog() bool       { return false }
 func (r *rig) start() *rig {
 	ctx, cancel := context.WithCancelCause(r.t.Context())
 	r.cancel, r.out.canceled = cancel, ctx.Done()
+	r.files.attempt = r.cfg.Attempt
 	r.task = New(r.cfg, r.mail)
 	go func() {
 		defer close(r.ended)

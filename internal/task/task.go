@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/weirstream/weir/internal/checkpoint"
+	"github.com/weirstream/weir/internal/compression"
 	"github.com/weirstream/weir/internal/element"
 	"github.com/weirstream/weir/internal/job"
 	"github.com/weirstream/weir/stream"
@@ -35,6 +36,9 @@ type Config struct {
 	Linger time.Duration
 	// InlineLimit is the size up to which a piece of state travels in the ack; 0: job.DefaultInlineLimit.
 	InlineLimit int
+	Compression checkpoint.Compression // of larger pieces
+	Encoder     *compression.Encoder   // nil: nothing is compressed
+	Decoder     *compression.Decoder   // nil: nothing that is read may be compressed
 }
 
 // Task runs one execution attempt.

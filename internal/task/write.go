@@ -3,20 +3,19 @@ package task
 import (
 	"context"
 	"fmt"
-	"hash"
 
 	"github.com/weirstream/weir/internal/checkpoint"
 	"github.com/weirstream/weir/stream"
 )
 
-// writeChunk is how much state is gathered before it goes to the file.
-const writeChunk = 1 << 20
-
 // write makes everything in the snapshot durable and returns where it is. A panic of an operator's code, which runs beside the task
 // here, is an error like others.
-func (s *snapshotted) write(ctx context.Context) (state checkpoint.SubtaskState, err error) {
+func (s *snapshotted) write(ctx context.Context, files SnapshotFiles) (state checkpoint.SubtaskState, err error) {
 	t := s.task
-	w := &stateWriter{ctx: ctx, snapshot: s, limit: t.cfg.InlineLimit}
+	w := &stateWriter{ctx: ctx, files: files, groups: t.cfg.KeyGroups, limit: t.cfg.InlineLimit}
+	if t.cfg.Compression == checkpoint.Zstd {
+		w.encoder = t.cfg.Encoder
+	}
 	defer w.abort()
 	defer func() {
 		if r := recover(); r != nil {
@@ -39,6 +38,9 @@ func (s *snapshotted) write(ctx context.Context) (state checkpoint.SubtaskState,
 			return state, err
 		}
 	}
+	if err := files.Commit(ctx); err != nil {
+		return state, err
+	}
 	s.metrics.StateBytes = w.total
 	return state, nil
 }
@@ -59,26 +61,6 @@ func (w *stateWriter) operator(p operatorPart) (op checkpoint.OperatorState, err
 	return op, err
 }
 
-// stateWriter gathers pieces of state, small ones inline, others in the task's state file.
-type stateWriter struct {
-	ctx      context.Context // of this one snapshot
-	snapshot *snapshotted
-	limit    int
-	file     StateFile // nil until a piece is too large to be inline
-	offset   int64     // in the file
-	total    int64
-
-	piece pieceWriter
-}
-
-// pieceWriter is the piece that is being written.
-type pieceWriter struct {
-	buf    []byte // not yet in the file
-	start  int64  // offset of the piece in the file
-	length int64
-	crc    hash.Hash32 // of what is in the file; nil while nothing is
-}
-
 func (w *stateWriter) items(in stream.Items) (*checkpoint.Items, error) {
 	if in.Persist != nil {
 		if err := in.Persist(); err != nil {
@@ -88,91 +70,30 @@ func (w *stateWriter) items(in stream.Items) (*checkpoint.Items, error) {
 	if len(in.Items) == 0 {
 		return nil, nil
 	}
-	offsets := []int64{0}
-	w.piece = pieceWriter{buf: w.piece.buf[:0]}
+	w.begin()
 	for _, item := range in.Items {
-		w.piece.buf = append(w.piece.buf, item...)
-		if err := w.grown(); err != nil {
+		if err := w.add(func(dst []byte) ([]byte, error) { return append(dst, item...), nil }); err != nil {
 			return nil, err
 		}
-		offsets = append(offsets, w.piece.size())
 	}
 	h, err := w.end()
-	return &checkpoint.Items{Handle: h, Offsets: offsets}, err
+	return &checkpoint.Items{Handle: h, Offsets: w.piece.offsets}, err
 }
 
 func (w *stateWriter) keyed(p operatorPart) (*checkpoint.Keyed, error) {
-	groups := w.snapshot.task.cfg.KeyGroups
-	offsets := []int64{0}
-	w.piece = pieceWriter{buf: w.piece.buf[:0]}
-	var err error
-	for g := groups.Start; g < groups.End; g++ {
-		if w.ctx.Err() != nil {
-			return nil, context.Cause(w.ctx)
-		}
-		if w.piece.buf, err = p.keyed.AppendGroup(w.piece.buf, g); err != nil {
+	w.begin()
+	for g := w.groups.Start; g < w.groups.End; g++ {
+		if err := w.add(func(dst []byte) ([]byte, error) { return p.keyed.AppendGroup(dst, g) }); err != nil {
 			return nil, err
 		}
-		if err := w.grown(); err != nil {
-			return nil, err
-		}
-		offsets = append(offsets, w.piece.size())
 	}
 	h, err := w.end()
-	k := &checkpoint.Keyed{Handle: h, Range: groups, Offsets: offsets}
+	k := &checkpoint.Keyed{Handle: h, Range: w.groups, Offsets: w.piece.offsets}
+	if !h.IsInline() {
+		k.GroupCRC = w.piece.sums
+	}
 	for _, s := range p.schemas {
 		k.States = append(k.States, checkpoint.StateSchema(s))
 	}
 	return k, err
 }
-
-// grown moves what was gathered to the file when it is large enough.
-func (w *stateWriter) grown() error {
-	if len(w.piece.buf) < writeChunk {
-		return nil
-	}
-	return w.spill()
-}
-
-func (w *stateWriter) spill() error {
-	if w.file == nil {
-		f, err := w.snapshot.task.cfg.Files.Create(w.ctx, w.snapshot.checkpoint.Dir, w.snapshot.task.cfg.Attempt, checkpoint.ID(w.snapshot.checkpoint.ID))
-		if err != nil {
-			return err
-		}
-		w.file = f
-	}
-	p := &w.piece
-	if p.crc == nil {
-		p.start, p.crc = w.offset, checkpoint.NewChecksum()
-	}
-	if _, err := w.file.Write(p.buf); err != nil {
-		return err
-	}
-	_, _ = p.crc.Write(p.buf) // never fails, says its documentation
-	p.length += int64(len(p.buf))
-	w.offset += int64(len(p.buf))
-	p.buf = p.buf[:0]
-	return nil
-}
-
-// end closes the piece and says where it is.
-func (w *stateWriter) end() (checkpoint.Handle, error) {
-	p := &w.piece
-	w.total += p.size()
-	if p.crc == nil && len(p.buf) <= w.limit {
-		return checkpoint.InlineHandle(append([]byte(nil), p.buf...)), nil
-	}
-	if err := w.spill(); err != nil {
-		return checkpoint.Handle{}, err
-	}
-	return checkpoint.Handle{Path: w.file.Name(), Offset: p.start, Length: p.length, CRC32C: p.crc.Sum32()}, nil
-}
-
-func (w *stateWriter) abort() {
-	if w.file != nil {
-		w.file.Abort()
-	}
-}
-
-func (p *pieceWriter) size() int64 { return p.length + int64(len(p.buf)) }

@@ -3,6 +3,7 @@ package taskexecutor
 import (
 	"fmt"
 
+	"github.com/weirstream/weir/internal/checkpoint"
 	"github.com/weirstream/weir/internal/element"
 	"github.com/weirstream/weir/internal/exchange"
 	"github.com/weirstream/weir/internal/job"
@@ -12,7 +13,7 @@ import (
 )
 
 // assemble puts a task together: routers on the outputs, the chain on the routers, the gate in front of the chain.
-func (t *runningTask) assemble(outs *exchange.Outputs, files task.StateFiles, dir Dir) (task.Config, error) {
+func (e *Executor) assemble(t *runningTask, outs *exchange.Outputs, files task.StateFiles) (task.Config, error) {
 	opts := t.deploy.Options.Exchange
 	outputs := map[string]*edgeOutput{}
 	var list []task.Output
@@ -26,14 +27,17 @@ func (t *runningTask) assemble(outs *exchange.Outputs, files task.StateFiles, di
 		list = append(list, o)
 	}
 	groups := job.KeyGroups(t.attempt.Task.Subtask, t.vertex.Parallelism, t.vertex.MaxParallelism)
-	built, err := t.program.Build(t.vertex.ID, t.env(groups, dir), func(edge string) any { return outputs[edge].In() })
+	built, err := t.program.Build(t.vertex.ID, t.env(groups, e.cfg.Dir), func(edge string) any { return outputs[edge].In() })
 	if err != nil {
 		return task.Config{}, err
 	}
 	cfg := task.Config{
 		Attempt: t.attempt, Log: t.log, Chain: t.chain(built), Outputs: list, KeyGroups: groups,
 		Files: files, JobMaster: t, Linger: opts.Linger,
-		InlineLimit: t.deploy.Options.Checkpoint.InlineLimit,
+		InlineLimit: t.deploy.Options.Checkpoint.InlineLimit, Encoder: e.encoder, Decoder: e.decoder,
+	}
+	if t.deploy.Options.Checkpoint.Compression == job.ZstdCompression {
+		cfg.Compression = checkpoint.Zstd
 	}
 	if t.gate != nil {
 		cfg.Input = t.gate

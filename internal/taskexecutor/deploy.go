@@ -135,7 +135,7 @@ func (e *Executor) runTask(t *runningTask) (err error) {
 		return err
 	}
 	defer outs.Close()
-	files, err := e.openFiles(t.ctx, t.session.checkpointDir)
+	files, err := e.openFiles(t.ctx, t.session.checkpointDir, t.attempt)
 	if err != nil {
 		return err
 	}
@@ -144,10 +144,11 @@ func (e *Executor) runTask(t *runningTask) (err error) {
 			t.log.Warn("files of the task left behind", zap.Error(err))
 		}
 	}()
-	cfg, err := t.assemble(outs, files, e.cfg.Dir)
+	cfg, err := e.assemble(t, outs, files)
 	if err != nil {
 		return err
 	}
+	defer e.segments.Join(t.ctx, t.attempt)()
 	running := task.New(cfg, t.mail)
 	t.setTask(running)
 	if err := running.Run(t.ctx); err != nil {

@@ -10,9 +10,12 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/weirstream/weir/internal/checkpoint"
+	"github.com/weirstream/weir/internal/compression"
 	"github.com/weirstream/weir/internal/exchange"
 	"github.com/weirstream/weir/internal/gateway"
 	"github.com/weirstream/weir/internal/job"
+	"github.com/weirstream/weir/internal/segment"
 	"github.com/weirstream/weir/stream"
 )
 
@@ -50,7 +53,10 @@ type Executor struct {
 	hangs chan error // a task that does not end
 	tasks sync.WaitGroup
 
-	written snapshotCounts
+	written  snapshotCounts
+	segments *segment.Set
+	encoder  *compression.Encoder
+	decoder  *compression.Decoder
 
 	mu struct {
 		sync.Mutex
@@ -66,6 +72,10 @@ func New(cfg Config) *Executor {
 		cfg.CancelTimeout = 3 * time.Minute
 	}
 	e := &Executor{cfg: cfg, log: cfg.Log.Named("taskexecutor"), hangs: make(chan error, 1)}
+	e.segments = segment.New(segment.Config{Log: e.log, Name: func(n segment.Number, id checkpoint.ID) string {
+		return checkpoint.SegmentFile(cfg.ID, cfg.Incarnation, int64(n), id)
+	}})
+	e.encoder, e.decoder = compression.NewEncoder(), compression.NewDecoder()
 	e.mu.tasks = map[job.AttemptID]*runningTask{}
 	e.mu.opened = make(chan struct{})
 	return e

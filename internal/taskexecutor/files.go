@@ -3,16 +3,14 @@ package taskexecutor
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"path"
 
 	"github.com/weirstream/weir/internal/checkpoint"
 	"github.com/weirstream/weir/internal/job"
 	"github.com/weirstream/weir/internal/location"
+	"github.com/weirstream/weir/internal/segment"
 	"github.com/weirstream/weir/internal/storage"
 	"github.com/weirstream/weir/internal/task"
-	"github.com/weirstream/weir/stream"
 )
 
 // Storage is what an executor needs of a checkpoint storage; see package storage.
@@ -22,18 +20,20 @@ type Storage interface {
 	Remove(ctx context.Context, name string) error
 }
 
-// stateFiles finds state files in the checkpoint storage, or anywhere else when a directory is absolute, as a savepoint's may be.
+// stateFiles is the state of one task: in the checkpoint storage, or anywhere else when a directory is absolute, as a savepoint's may be.
 type stateFiles struct {
-	root Storage
-	open func(ctx context.Context, location string, readOnly bool) (Storage, error)
+	root     Storage
+	open     func(ctx context.Context, location string, readOnly bool) (Storage, error)
+	segments *segment.Set
+	attempt  job.AttemptID
 }
 
-func (e *Executor) openFiles(ctx context.Context, dir string) (*stateFiles, error) {
+func (e *Executor) openFiles(ctx context.Context, dir string, attempt job.AttemptID) (*stateFiles, error) {
 	root, err := e.cfg.OpenStorage(ctx, dir, false)
 	if err != nil {
 		return nil, err
 	}
-	return &stateFiles{root: root, open: e.cfg.OpenStorage}, nil
+	return &stateFiles{root: root, open: e.cfg.OpenStorage, segments: e.segments, attempt: attempt}, nil
 }
 
 // at returns the storage of a directory and the directory's name in it.
@@ -45,66 +45,70 @@ func (f *stateFiles) at(ctx context.Context, dir string, readOnly bool) (Storage
 	return s, "", err
 }
 
-// Create implements task.StateFiles.
-func (f *stateFiles) Create(ctx context.Context, dir string, attempt job.AttemptID, id checkpoint.ID) (task.StateFile, error) {
+// Create implements segment.Files.
+func (f *stateFiles) Create(ctx context.Context, dir, name string) (segment.Writer, error) {
 	s, in, err := f.at(ctx, dir, false)
 	if err != nil {
 		return nil, err
 	}
-	name := checkpoint.StateFile(attempt, id)
-	w, err := s.Create(ctx, path.Join(in, name))
+	return s.Create(ctx, path.Join(in, name))
+}
+
+// Remove implements segment.Files.
+func (f *stateFiles) Remove(ctx context.Context, dir, name string) error {
+	s, in, err := f.at(ctx, dir, false)
+	if err != nil {
+		return err
+	}
+	return s.Remove(ctx, path.Join(in, name))
+}
+
+// Begin implements task.StateFiles.
+func (f *stateFiles) Begin(dir string, id checkpoint.ID) task.SnapshotFiles {
+	return &snapshotFiles{files: f, dir: dir, id: id, Part: f.segments.Begin(f, dir, f.attempt, id)}
+}
+
+// snapshotFiles are the files of one snapshot: a part of the segments that the tasks of the executor share, and a file of the task's own.
+type snapshotFiles struct {
+	*segment.Part
+	files *stateFiles
+	dir   string
+	id    checkpoint.ID
+	own   string // name of the task's own file; empty: there is none
+}
+
+// Create implements task.SnapshotFiles.
+func (s *snapshotFiles) Create(ctx context.Context) (task.StateFile, error) {
+	name := checkpoint.StateFile(s.files.attempt, s.id)
+	w, err := s.files.Create(ctx, s.dir, name)
 	if err != nil {
 		return nil, err
 	}
+	s.own = name
 	return &stateFile{w, name}, nil
 }
 
 type stateFile struct {
-	storage.Writer
+	segment.Writer
 	name string
 }
 
 func (f *stateFile) Name() string { return f.name }
 
-// Remove implements task.StateFiles.
-func (f *stateFiles) Remove(ctx context.Context, dir string, attempt job.AttemptID, id checkpoint.ID) error {
-	s, in, err := f.at(ctx, dir, false)
-	if err != nil {
-		return err
+// Append implements task.SnapshotFiles.
+func (s *snapshotFiles) Append(ctx context.Context, data []byte) (string, int64, bool, error) {
+	at, err := s.Part.Append(ctx, data)
+	if errors.Is(err, segment.ErrFull) {
+		return "", 0, false, nil
 	}
-	return s.Remove(ctx, path.Join(in, checkpoint.StateFile(attempt, id)))
+	return at.Path, at.Offset, err == nil, err
 }
 
-// Read implements task.StateFiles. State that is missing or damaged is missing or damaged after a restart too.
-func (f *stateFiles) Read(ctx context.Context, dir string, h checkpoint.Handle) ([]byte, error) {
-	if h.IsInline() {
-		if err := h.Verify(h.Inline); err != nil {
-			return nil, stream.Permanent(err)
-		}
-		return h.Inline, nil
+// Settle implements task.SnapshotFiles.
+func (s *snapshotFiles) Settle(ctx context.Context, keep bool) error {
+	s.Part.Settle(ctx, keep)
+	if keep || s.own == "" {
+		return nil
 	}
-	s, in, err := f.at(ctx, dir, true)
-	if err != nil {
-		return nil, err
-	}
-	name := path.Join(in, h.Path)
-	file, err := s.Open(ctx, name)
-	if errors.Is(err, storage.ErrNotFound) {
-		return nil, stream.Permanent(fmt.Errorf("state file %s is missing; the checkpoint is not complete: start from another one", name))
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = file.Close() }() // it was only read
-	if h.Offset+h.Length > file.Size() {
-		return nil, stream.Permanent(fmt.Errorf("state file %s is truncated: it has %d bytes, the checkpoint refers to byte %d; start from another one", name, file.Size(), h.Offset+h.Length))
-	}
-	data := make([]byte, h.Length)
-	if _, err := file.ReadAt(data, h.Offset); err != nil && !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("read state file %s: %w", name, err)
-	}
-	if err := h.Verify(data); err != nil {
-		return nil, stream.Permanent(fmt.Errorf("state file %s is damaged: %w; start from another checkpoint", name, err))
-	}
-	return data, nil
+	return s.files.Remove(ctx, s.dir, s.own)
 }

@@ -46,6 +46,7 @@ func (e *Executor) Run(ctx context.Context) error {
 		return err // the process must end now, whatever still runs
 	}
 	e.tasks.Wait()
+	e.segments.Wait()
 	return err
 }
 
