@@ -1,11 +1,16 @@
 package state
 
 import (
+	"encoding/binary"
 	"fmt"
+	"hash/crc32"
 	"runtime"
+	"runtime/metrics"
 	"slices"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/weirstream/weir/internal/job"
 )
@@ -57,30 +62,33 @@ func BenchmarkTable_Update(b *testing.B) {
 	})
 }
 
-// BenchmarkTable_UpdateAgainstMap interleaves rounds on a table and on a map, since absolute times move with the load of the machine,
-// and reports the median of the ratios.
+// BenchmarkTable_UpdateAgainstMap interleaves rounds on a table and on a map, by the processor time of the thread, since absolute times move with the
+// load of the machine, and reports the median of the ratios.
 func BenchmarkTable_UpdateAgainstMap(b *testing.B) {
-	const rounds, updates = 31, 200_000
+	const rounds, updates = 201, 40_000
 	perSize(b, func(b *testing.B, n uint64) {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
 		t, m := fill(n, 128), map[uint64]uint64{}
 		for k := range n {
 			m[k] = 1
 		}
+		runtime.GC()
 		b.ResetTimer()
 		for range b.N {
 			var ratios []float64
 			for round := range rounds {
-				start := time.Now()
+				start := threadTime()
 				for i := range updates {
 					m[stride(round*updates+i, n)]++
 				}
-				middle := time.Now()
+				middle := threadTime()
 				for i := range updates {
-					k := stride(round*updates+i, n)
+					k := stride((round+rounds)*updates+i, n)
 					ref, _ := t.Ref(hashUint(k), k)
 					*ref++
 				}
-				ratios = append(ratios, float64(time.Since(middle))/float64(middle.Sub(start)))
+				ratios = append(ratios, float64(threadTime()-middle)/float64(middle-start))
 			}
 			slices.Sort(ratios)
 			b.ReportMetric(ratios[rounds/2], "x-of-map")
@@ -102,24 +110,87 @@ func BenchmarkTable_Get(b *testing.B) {
 	})
 }
 
-// BenchmarkTable_UpdateDuringSnapshot includes the copies: a snapshot is open all the time and replaced after as many updates as there are keys.
+// BenchmarkTable_UpdateDuringSnapshot is what a snapshot that is being written takes from the task: rounds of updates while another goroutine encodes
+// a snapshot, key group by key group, and rounds without one, in turn. It reports the median of the loss in per cent: of the task's own time, as if the
+// writer had a processor of its own.
 func BenchmarkTable_UpdateDuringSnapshot(b *testing.B) {
 	perSize(b, func(b *testing.B, n uint64) {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
 		t := fill(n, 128)
 		b.ResetTimer()
-		var s *Snapshot[uint64, uint64]
-		for i := range b.N {
-			if uint64(i)%n == 0 {
-				if s != nil {
-					s.Release()
-				}
-				s = t.Snapshot()
-			}
-			k := stride(i, n)
+		for range b.N {
+			b.ReportMetric(medianLoss(b, t, n), "%loss")
+		}
+	})
+}
+
+func medianLoss(b *testing.B, t *Table[uint64, uint64], n uint64) float64 {
+	var losses []float64
+	at := 0
+	for range 9 {
+		s := t.Snapshot()
+		written := make(chan struct{})
+		go func() {
+			defer close(written)
+			encode(b, s)
+		}()
+		during := perUpdate(t, n, &at, written)
+		written = make(chan struct{})
+		timer := time.AfterFunc(50*time.Millisecond, func() { close(written) })
+		without := perUpdate(t, n, &at, written)
+		timer.Stop()
+		losses = append(losses, 100*(during/without-1))
+	}
+	slices.Sort(losses)
+	return losses[len(losses)/2]
+}
+
+// perUpdate updates until it is told to end, and returns the processor time of the thread for each update.
+func perUpdate(t *Table[uint64, uint64], n uint64, at *int, end <-chan struct{}) float64 {
+	start, before := threadTime(), *at
+	for {
+		select {
+		case <-end:
+			return float64(threadTime()-start) / float64(*at-before)
+		default:
+		}
+		for range 1000 {
+			k := stride(*at, n)
+			*at++
 			ref, _ := t.Ref(hashUint(k), k)
 			*ref++
 		}
-	})
+	}
+}
+
+// encode writes a snapshot as a checkpoint does, to nowhere.
+func encode(b *testing.B, s *Snapshot[uint64, uint64]) {
+	var buf []byte
+	for group := range 128 {
+		err := s.Range(group, func(k, v uint64) error {
+			buf = binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(buf, k), v)
+			if len(buf) > 1<<20 {
+				crc32.ChecksumIEEE(buf)
+				buf = buf[:0]
+			}
+			return nil
+		})
+		if err != nil {
+			b.Error(err)
+		}
+		s.ReleaseGroup(group)
+	}
+	s.Release()
+}
+
+// threadTime is the processor time of the calling thread.
+func threadTime() time.Duration {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts); err != nil {
+		panic(err)
+	}
+	return time.Duration(ts.Nano())
 }
 
 // BenchmarkTable_Snapshot is the part of a checkpoint during which the task stands still.
@@ -127,7 +198,7 @@ func BenchmarkTable_Snapshot(b *testing.B) {
 	for _, c := range []struct {
 		entries uint64
 		groups  int
-	}{{1000, 128}, {1_000_000, 128}, {1000, job.MaxMaxParallelism}} {
+	}{{1000, 128}, {10_000_000, 128}, {1000, job.MaxMaxParallelism}} {
 		b.Run(fmt.Sprintf("%d entries %d groups", c.entries, c.groups), func(b *testing.B) {
 			t := fill(c.entries, c.groups)
 			b.ResetTimer()
@@ -193,4 +264,39 @@ func heapBytes() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc
+}
+
+// BenchmarkTable_GarbageCollection holds 50 million entries of 16-byte keys and 8-byte values, updates them with a snapshot now and then, and reports bytes
+// per entry and the share of processor time that goes to the garbage collector.
+func BenchmarkTable_GarbageCollection(b *testing.B) {
+	const n = 50_000_000
+	before := heapBytes()
+	t := NewTable[key16, uint64](job.KeyGroupRange{End: 128}, 128)
+	for k := range uint64(n) {
+		t.Put(hashUint(k), key16{k, k}, k)
+	}
+	b.ReportMetric(float64(heapBytes()-before)/n, "B/entry")
+	b.ResetTimer()
+	gc, total := gcSeconds()
+	for range b.N {
+		s := t.Snapshot()
+		for i := range 10_000_000 {
+			if i == 3_000_000 {
+				s.Release()
+			}
+			k := stride(i, n)
+			ref, _ := t.Ref(hashUint(k), key16{k, k})
+			*ref++
+		}
+	}
+	gc2, total2 := gcSeconds()
+	b.ReportMetric(100*(gc2-gc)/(total2-total), "%gc")
+}
+
+// gcSeconds is the processor time of the garbage collector, and of all that the program did.
+func gcSeconds() (gc, used float64) {
+	runtime.GC() // the figures are brought up to date by it
+	s := []metrics.Sample{{Name: "/cpu/classes/gc/total:cpu-seconds"}, {Name: "/cpu/classes/total:cpu-seconds"}, {Name: "/cpu/classes/idle:cpu-seconds"}}
+	metrics.Read(s)
+	return s[0].Value.Float64(), s[1].Value.Float64() - s[2].Value.Float64()
 }

@@ -4,7 +4,7 @@ import "slices"
 
 // minEntriesPerSlot bounds the size of a directory: it is doubled only if it then has at least as many entries per slot, whatever the
 // hashes are. Above it, a page that cannot be split grows a chain of overflow pages.
-const minEntriesPerSlot = 4
+const minEntriesPerSlot = pageSlots / 4
 
 // mergeEntries is how many entries two neighbouring pages have at most when they become one. It is far below pageSlots, so that a page
 // is not split and merged again and again.
@@ -54,23 +54,23 @@ func (g *group[K, V]) point(f fingerprint, p *page[K, V]) {
 // writable returns a page after making sure that no open snapshot sees it: it is replaced by a copy if need be.
 func (t *Table[K, V]) writable(g *group[K, V], f fingerprint, link uint32) *page[K, V] {
 	p := g.page(f, link)
-	if !t.visible(p.version) {
+	if !t.visible(g, p.version) {
+		p.version = t.version // so that nobody asks again
 		return p
 	}
 	t.unshare(g)
-	c := *p
-	c.version = t.version
+	c := t.replace(p)
 	if link == 0 {
-		g.point(f, &c)
+		g.point(f, c)
 	} else {
-		g.overflow[link-1] = &c
+		g.overflow[link-1] = c
 	}
-	return &c
+	return c
 }
 
 // unshare makes the directory writable.
 func (t *Table[K, V]) unshare(g *group[K, V]) {
-	if t.visible(g.version) {
+	if t.visible(g, g.version) {
 		g.dir = slices.Clone(g.dir)
 		g.overflow = slices.Clone(g.overflow)
 		g.version = t.version
@@ -78,16 +78,14 @@ func (t *Table[K, V]) unshare(g *group[K, V]) {
 }
 
 // insert returns a new slot for an entry with fingerprint f.
-func (t *Table[K, V]) insert(g *group[K, V], f fingerprint) (*page[K, V], int) {
+func (t *Table[K, V]) insert(g *group[K, V], f fingerprint) *entry[K, V] {
 	for {
 		p := g.page(f, 0)
 		if p.used < pageSlots {
-			p = t.writable(g, f, 0)
-			return p, p.push(f)
+			return t.writable(g, f, 0).push(f)
 		}
 		if p.depth == g.depth() && !t.grow(g) {
-			p = t.last(g, f)
-			return p, p.push(f)
+			return t.last(g, f).push(f)
 		}
 		t.split(g, f)
 	}
@@ -108,23 +106,34 @@ func (t *Table[K, V]) grow(g *group[K, V]) bool {
 	return true
 }
 
-// split replaces the page that holds f, and the pages behind it, by two of the next depth.
+// split makes two pages of the next depth of the page that holds f and the pages behind it.
 func (t *Table[K, V]) split(g *group[K, V], f fingerprint) {
 	t.unshare(g)
 	p := g.page(f, 0)
 	low := f &^ (1 << (fingerprintBits - 1 - p.depth))
 	high := low | 1<<(fingerprintBits-1-p.depth)
+	if p.next == 0 && !t.visible(g, p.version) {
+		q := t.newPage()
+		*q = page[K, V]{version: t.version}
+		p.version = t.version
+		p.divide(q)
+		g.point(low, p)
+		g.point(high, q)
+		return
+	}
 	for _, half := range []fingerprint{low, high} {
 		g.point(half, &page[K, V]{version: t.version, depth: p.depth + 1})
 	}
 	for {
-		for i := range int(p.used) {
-			to := low
-			if p.fingerprint(i).bit(p.depth) {
-				to = high
+		for b := range p.buckets {
+			from := &p.buckets[b]
+			for i := range from.count() {
+				to := low
+				if from.fingerprint(i).bit(p.depth) {
+					to = high
+				}
+				t.last(g, to).take(from, i)
 			}
-			q := t.last(g, to)
-			q.set(q.push(to), p, i)
 		}
 		if p.next == 0 {
 			return
@@ -168,21 +177,32 @@ func (g *group[K, V]) takeOverflow(link uint32) *page[K, V] {
 	return p
 }
 
-// remove takes away the entry at a place. The last entry of the chain fills the hole, so that only the last page may have empty slots.
+// remove takes away the entry at a place. An entry of the last page of the chain takes its room, so that only the last page may have empty slots.
 func (t *Table[K, V]) remove(g *group[K, V], f fingerprint, at place) {
-	before, link := uint32(0), uint32(0)
-	for p := g.page(f, 0); p.next != 0; p = g.page(f, link) {
+	t.writable(g, f, at.link).cut(at.index)
+	before, link := at.link, at.link
+	for p := g.page(f, link); p.next != 0; p = g.page(f, link) {
 		before, link = link, p.next
 	}
-	hole := t.writable(g, f, at.link)
-	last := t.writable(g, f, link)
-	hole.set(at.index, last, int(last.used)-1)
-	last.pop()
-	if last.used == 0 && link != 0 {
+	if link != at.link {
+		g.page(f, at.link).takeOne(t.writable(g, f, link))
+	} else {
+		before = t.before(g, f, link)
+	}
+	if link != 0 && g.page(f, link).used == 0 {
 		t.writable(g, f, before).next = 0
 		t.unshare(g)
 		g.takeOverflow(link)
 	}
+}
+
+// before returns the page in front of an overflow page of f's chain.
+func (t *Table[K, V]) before(g *group[K, V], f fingerprint, link uint32) uint32 {
+	before := uint32(0)
+	for p := g.page(f, 0); p.next != 0 && p.next != link; p = g.page(f, before) {
+		before = p.next
+	}
+	return before
 }
 
 // merge joins the page that holds f with its neighbour, the one that differs in the last bit of the depth, when both are nearly empty.
@@ -197,9 +217,7 @@ func (t *Table[K, V]) merge(g *group[K, V], f fingerprint) {
 	}
 	p = t.writable(g, f, 0)
 	t.unshare(g)
-	for i := range int(q.used) {
-		p.set(p.push(q.fingerprint(i)), q, i)
-	}
+	p.takeAll(q)
 	p.depth--
 	g.point(f, p)
 }

@@ -3,7 +3,6 @@ package state
 import (
 	"fmt"
 	"math/bits"
-	"slices"
 	"sync/atomic"
 
 	"github.com/weirstream/weir/internal/job"
@@ -13,14 +12,17 @@ import (
 type Snapshot[K comparable, V any] struct {
 	owned          job.KeyGroupRange
 	maxParallelism int
-	mark           *mark
+	mark           *mark[K, V]
 	groups         []view[K, V]
 }
 
 // mark is what a table keeps of a snapshot, so that a released snapshot that is still referenced by the table costs nothing.
-type mark struct {
+type mark[K comparable, V any] struct {
 	version  uint64
 	released atomic.Bool
+	groups   []atomic.Bool // released ones, in the order of the table's groups
+	// Pages that the table has replaced and that no newer open snapshot can see. They belong to the table's goroutine.
+	replaced []*page[K, V]
 }
 
 // view is what a snapshot keeps of a group.
@@ -30,13 +32,13 @@ type view[K comparable, V any] struct {
 	count    int
 }
 
-// Snapshot returns the state of the table now. Until it is released, each page that is written is copied first, once.
+// Snapshot returns the state of the table now. Until it, or the key group, is released, each page that is written is copied first, once.
 func (t *Table[K, V]) Snapshot() *Snapshot[K, V] {
 	t.forgetReleased()
 	s := &Snapshot[K, V]{
 		owned:          t.owned,
 		maxParallelism: t.maxParallelism,
-		mark:           &mark{version: t.version},
+		mark:           &mark[K, V]{version: t.version, groups: make([]atomic.Bool, len(t.groups))},
 		groups:         make([]view[K, V], len(t.groups)),
 	}
 	for i := range t.groups {
@@ -49,17 +51,31 @@ func (t *Table[K, V]) Snapshot() *Snapshot[K, V] {
 	return s
 }
 
-// visible reports whether an open snapshot can see what was made in the given version.
-func (t *Table[K, V]) visible(version uint64) bool {
+// visible reports whether an open snapshot can see what was made of a group in the given version.
+func (t *Table[K, V]) visible(g *group[K, V], version uint64) bool {
 	if version > t.frozen || version == 0 {
 		return version == 0
 	}
 	t.forgetReleased()
-	return version <= t.frozen
+	for i := len(t.open) - 1; i >= 0 && t.open[i].version >= version; i-- {
+		if !t.open[i].groups[g.number].Load() {
+			return true
+		}
+	}
+	return false
 }
 
 func (t *Table[K, V]) forgetReleased() {
-	t.open = slices.DeleteFunc(t.open, func(m *mark) bool { return m.released.Load() })
+	open := t.open[:0]
+	for _, m := range t.open {
+		if m.released.Load() {
+			t.recycle(m, open)
+		} else {
+			open = append(open, m)
+		}
+	}
+	clear(t.open[len(open):])
+	t.open = open
 	t.frozen = 0
 	if n := len(t.open); n > 0 {
 		t.frozen = t.open[n-1].version
@@ -77,8 +93,8 @@ func (s *Snapshot[K, V]) Get(hash uint64, key K) (V, bool) {
 	v, f := s.view(job.KeyGroupOf(hash, s.maxParallelism)), fingerprintOf(hash)
 	p := v.dir[int(f)*len(v.dir)>>fingerprintBits]
 	for {
-		if i := p.find(f, key); i >= 0 {
-			return p.entries[i].value, true
+		if e := p.get(f, key); e != nil {
+			return e.value, true
 		}
 		if p.next == 0 {
 			var zero V
@@ -96,10 +112,8 @@ func (s *Snapshot[K, V]) Range(group int, fn func(key K, v V) error) error {
 		head := v.dir[i]
 		i += 1 << (depth - head.depth) // the slots in between point to the same page
 		for p := head; ; p = v.overflow[p.next-1] {
-			for e := range p.entries[:p.used] {
-				if err := fn(p.entries[e].key, p.entries[e].value); err != nil {
-					return err
-				}
+			if err := p.visit(fn); err != nil {
+				return err
 			}
 			if p.next == 0 {
 				break
@@ -107,6 +121,13 @@ func (s *Snapshot[K, V]) Range(group int, fn func(key K, v V) error) error {
 		}
 	}
 	return nil
+}
+
+// ReleaseGroup ends the snapshot for one key group, as Release does for all: of a large table a part is free again while the rest is still being
+// read.
+func (s *Snapshot[K, V]) ReleaseGroup(group int) {
+	s.view(group) // the group is one of the snapshot's
+	s.mark.groups[group-s.owned.Start].Store(true)
 }
 
 // Release ends the snapshot: the table no longer copies for it. Call it when all calls of Range, Get and Len have returned; after it they
@@ -119,6 +140,9 @@ func (s *Snapshot[K, V]) view(group int) *view[K, V] {
 	}
 	if !s.owned.Contains(group) {
 		panic(fmt.Sprintf("state: key group %d is read from a snapshot of %v", group, s.owned))
+	}
+	if s.mark.groups[group-s.owned.Start].Load() {
+		panic(fmt.Sprintf("state: key group %d of a snapshot is read after its release", group))
 	}
 	return &s.groups[group-s.owned.Start]
 }

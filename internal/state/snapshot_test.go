@@ -37,6 +37,7 @@ func TestSnapshot_ReadOnAnotherGoroutine_SeesItsMoment(t *testing.T) {
 					problems <- err.Error()
 					return
 				}
+				s.ReleaseGroup(group) // from here on the table may write to its pages
 			}
 			if len(model) != 0 {
 				problems <- fmt.Sprintf("%d entries are missing", len(model))
@@ -74,6 +75,11 @@ func TestSnapshot_Copies_OnlyWhileItIsOpen(t *testing.T) {
 	if at() != second {
 		t.Fatal("the page is copied twice for one snapshot")
 	}
+	a.ReleaseGroup(0)
+	table.Put(5, 5, 4)
+	if at() != second {
+		t.Fatal("the page is copied although its key group is released")
+	}
 	a.Release()
 	a.Release()
 	c := table.Snapshot()
@@ -95,6 +101,10 @@ func TestSnapshot_ReadOutsideItsTimeOrItsGroups_Panics(t *testing.T) {
 		if got := panics(func() { s.Len(group) }); got != outside {
 			t.Errorf("group %d: panics %t, want %t", group, got, outside)
 		}
+	}
+	s.ReleaseGroup(3)
+	if panics(func() { s.Len(2) }) || !panics(func() { s.Len(3) }) || !panics(func() { s.ReleaseGroup(4) }) {
+		t.Error("one key group was released, and that is the one that cannot be read")
 	}
 	s.Release()
 	if !panics(func() { _ = s.Range(2, func(uint64, int) error { return nil }) }) {
@@ -156,29 +166,29 @@ func TestDirectory_OfEqualHashes_StaysInItsLimit(t *testing.T) {
 }
 
 func TestPage_FindsWhatADumbSearchFinds(t *testing.T) {
-	search := func(fingerprints [pageSlots]uint8, used uint8, wanted uint8) bool {
+	search := func(fingerprints [pageSlots]uint16, used uint8, wanted uint16) bool {
 		var p page[uint64, int]
-		want := -1
+		want, key := (*entry[uint64, int])(nil), uint64(0)
 		for i := range int(used % (pageSlots + 1)) {
 			// Keys are tags with the index on top, so that equal tags are different keys.
 			f := fingerprint(fingerprints[i])
-			p.entries[p.push(f)].key = uint64(i)<<8 | uint64(f.tag())
-			if f.tag() == fingerprint(wanted).tag() {
-				want = i // the last one: the search must pass the others
+			e := p.push(f)
+			e.key = uint64(i)<<16 | uint64(f)
+			if fingerprints[i] == wanted {
+				want, key = e, e.key // the last one: the search must pass the others
 			}
 		}
-		key := uint64(0)
-		if want >= 0 {
-			key = uint64(want)<<8 | uint64(fingerprint(wanted).tag())
-		}
-		return p.find(fingerprint(wanted), key) == want
+		checkPage(t, &p)
+		at := p.find(fingerprint(wanted), key)
+		return p.get(fingerprint(wanted), key) == want && (at < 0 && want == nil || at >= 0 && want == p.entry(at))
 	}
-	// Few different tags, so that most searches hit and neighbours differ by one bit.
-	dense := func(f [pageSlots]uint8, used, wanted uint8) bool {
+	// Few different tags and two homes, so that most searches hit, neighbours differ by one bit, and buckets are passed by.
+	dense := func(f [pageSlots]uint16, used uint8, wanted uint16) bool {
+		const bits = 3 | 1<<tagBits
 		for i := range f {
-			f[i] &= 3
+			f[i] &= bits
 		}
-		return search(f, used, wanted&3)
+		return search(f, used, wanted&bits)
 	}
 	seeded := oldrand.New(oldrand.NewSource(1))
 	for _, property := range []any{search, dense} {
@@ -195,22 +205,4 @@ func TestPage_OfPlainTypes_HasNoPointers(t *testing.T) {
 	if !hasPointers(reflect.TypeFor[page[string, uint64]]()) {
 		t.Error("the test does not see the pointer of a string")
 	}
-}
-
-func hasPointers(typ reflect.Type) bool {
-	switch typ.Kind() {
-	case reflect.Array:
-		return hasPointers(typ.Elem())
-	case reflect.Struct:
-		for i := range typ.NumField() {
-			if hasPointers(typ.Field(i).Type) {
-				return true
-			}
-		}
-		return false
-	case reflect.Bool, reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
-		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		return false
-	}
-	return true
 }

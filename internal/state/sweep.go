@@ -24,9 +24,7 @@ func (t *Table[K, V]) Sweep(at Cursor, limit int, f func(key K, v V)) Cursor {
 			at.next = at.next&^(span-1) + span
 			for {
 				limit -= 1 + int(p.used)
-				for i := range p.entries[:p.used] {
-					f(p.entries[i].key, p.entries[i].value)
-				}
+				p.each(f)
 				if p.next == 0 {
 					break
 				}

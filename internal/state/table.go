@@ -2,6 +2,7 @@ package state
 
 import (
 	"fmt"
+	"reflect"
 
 	"github.com/weirstream/weir/internal/job"
 )
@@ -26,12 +27,16 @@ type Table[K comparable, V any] struct {
 	// The rule of copy on write. Pages and directories carry the version in which they were made; a snapshot takes the current
 	// version and begins the next. What has a version up to that of the newest open snapshot can be seen by it.
 	version uint64
-	frozen  uint64  // version of the newest snapshot known to be open; 0 is none
-	open    []*mark // ascending by version; released ones are dropped when frozen is in the way of a write
+	frozen  uint64        // version of the newest snapshot known to be open; 0 is none
+	open    []*mark[K, V] // ascending by version; released ones are dropped when frozen is in the way of a write
+
+	recycles bool // pages have no pointers
+	spare    []*page[K, V]
 }
 
 // group is the hash table of one key group.
 type group[K comparable, V any] struct {
+	number   int           // its place in Table.groups
 	dir      []*page[K, V] // 1<<depth slots
 	shift    uint8         // fingerprintBits - depth: a fingerprint shifted by it is its slot
 	version  uint64        // of the arrays of dir and overflow; 0 is shared by all groups and always copied
@@ -53,8 +58,10 @@ func NewTable[K comparable, V any](groups job.KeyGroupRange, maxParallelism int)
 		maxParallelism: maxParallelism,
 		nothing:        []*page[K, V]{{}}, // version 0: the first write replaces it
 		version:        1,
+		recycles:       !hasPointers(reflect.TypeFor[page[K, V]]()),
 	}
 	for i := range t.groups {
+		t.groups[i].number = i
 		t.reset(&t.groups[i])
 	}
 	return t
@@ -63,15 +70,17 @@ func NewTable[K comparable, V any](groups job.KeyGroupRange, maxParallelism int)
 // OwnKeys makes the table keep f(key) in the place of the key of a new entry: an equal key that does not hold on to memory of the caller.
 func (t *Table[K, V]) OwnKeys(f func(K) K) { t.ownKey = f }
 
-func (t *Table[K, V]) reset(g *group[K, V]) { *g = group[K, V]{dir: t.nothing, shift: fingerprintBits} }
+func (t *Table[K, V]) reset(g *group[K, V]) {
+	*g = group[K, V]{number: g.number, dir: t.nothing, shift: fingerprintBits}
+}
 
 // Get returns the value of key, and whether there is one.
 func (t *Table[K, V]) Get(hash uint64, key K) (V, bool) {
 	g, f := t.group(hash), fingerprintOf(hash)
 	p := g.dir[f>>(g.shift&31)]
 	for {
-		if i := p.find(f, key); i >= 0 {
-			return p.entries[i].value, true
+		if e := p.get(f, key); e != nil {
+			return e.value, true
 		}
 		if p.next == 0 {
 			var zero V
@@ -92,9 +101,14 @@ func (t *Table[K, V]) Put(hash uint64, key K, v V) {
 func (t *Table[K, V]) Ref(hash uint64, key K) (v *V, fresh bool) {
 	g, f := t.group(hash), fingerprintOf(hash)
 	p := g.dir[f>>(g.shift&31)]
-	// The first candidate is the key but for one time in ten; the rest is kept out of here.
-	if c := p.candidates(f); c != 0 && p.version > t.frozen {
-		if e := &p.entries[firstOf(c)]; e.key == key {
+	if p == nil {
+		return nil, false // never so; but now the compiler does not look for nil by a load of the page's first cache line
+	}
+	// The first candidate is the key but for one time in ten; the rest is kept out of here. While no snapshot is open the version, which is in
+	// another cache line, is not looked at.
+	b := &p.buckets[f.bucket()]
+	if c := b.candidates(f); c != 0 && (t.frozen == 0 || p.version > t.frozen) {
+		if e := &b.entries[firstOf(c)]; e.key == key {
 			return &e.value, false
 		}
 	}
@@ -104,16 +118,16 @@ func (t *Table[K, V]) Ref(hash uint64, key K) (v *V, fresh bool) {
 // refSlow is Ref where the key is absent, in an overflow page, or in a page that a snapshot may see.
 func (t *Table[K, V]) refSlow(g *group[K, V], f fingerprint, key K) (*V, bool) {
 	if at := g.locate(f, key); at.index >= 0 {
-		return &t.writable(g, f, at.link).entries[at.index].value, false
+		return &t.writable(g, f, at.link).entry(at.index).value, false
 	}
 	if t.ownKey != nil {
 		key = t.ownKey(key)
 	}
-	p, i := t.insert(g, f)
-	p.entries[i].key = key
+	e := t.insert(g, f)
+	e.key = key
 	g.count++
 	t.length++
-	return &p.entries[i].value, true
+	return &e.value, true
 }
 
 // Delete removes key and reports whether it was there.
