@@ -96,9 +96,9 @@ func TestNoFailure_IsExact(t *testing.T) {
 }
 
 // startCluster starts a job master and executors e1 to e<n> with some slots each.
-func startCluster(t *testing.T, bin harness.Binaries, dir string, executors, slots int) *harness.Cluster {
+func startCluster(t *testing.T, bin harness.Binaries, dir string, executors, slots int, s ...harness.Settings) *harness.Cluster {
 	t.Helper()
-	c, err := harness.Start(bin, dir)
+	c, err := harness.StartWith(bin, dir, append(s, harness.Settings{})[0])
 	if err != nil {
 		t.Fatal(err)
 	}

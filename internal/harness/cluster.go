@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -51,11 +52,20 @@ func Root() (string, error) {
 	}
 }
 
+// Settings are what a cluster may have otherwise than others. What is empty has a default.
+type Settings struct {
+	CheckpointDir string   // location; the directory "checkpoints" of the cluster
+	SavepointDir  string   // location of the savepoints that Audit looks at; the directory "savepoints" of the cluster
+	Env           []string // of all processes, in addition to that of this one
+	ExecutorEnv   []string // of executors, after Env
+}
+
 // Cluster is a job master and task executors.
 type Cluster struct {
 	Address   string // of the job master
 	Dir       string
 	Jobs      gateway.Jobs
+	settings  Settings
 	bin       Binaries
 	conn      *grpc.ClientConn
 	jobMaster *Process
@@ -64,12 +74,17 @@ type Cluster struct {
 }
 
 // Start starts a job master in dir. Executors are started by StartExecutor.
-func Start(bin Binaries, dir string) (*Cluster, error) {
+func Start(bin Binaries, dir string) (*Cluster, error) { return StartWith(bin, dir, Settings{}) }
+
+// StartWith is Start with settings.
+func StartWith(bin Binaries, dir string, s Settings) (*Cluster, error) {
 	address, err := freeAddress()
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{Address: address, Dir: dir, bin: bin, executors: map[string]*Process{}}
+	s.CheckpointDir = cmp.Or(s.CheckpointDir, filepath.Join(dir, "checkpoints"))
+	s.SavepointDir = cmp.Or(s.SavepointDir, filepath.Join(dir, "savepoints"))
+	c := &Cluster{Address: address, Dir: dir, settings: s, bin: bin, executors: map[string]*Process{}}
 	if err := c.StartJobMaster(); err != nil {
 		return nil, err
 	}
@@ -83,8 +98,8 @@ func Start(bin Binaries, dir string) (*Cluster, error) {
 
 // StartJobMaster starts the job master again after KillJobMaster, at the same address and on the same directories.
 func (c *Cluster) StartJobMaster() error {
-	p, err := start(filepath.Join(c.Dir, "jobmaster.log"), c.bin.JobMaster,
-		"--listen", c.Address, "--checkpoint-dir", filepath.Join(c.Dir, "checkpoints"), "--data-dir", filepath.Join(c.Dir, "data"), "--http", "")
+	p, err := start(filepath.Join(c.Dir, "jobmaster.log"), c.settings.Env, c.bin.JobMaster,
+		"--listen", c.Address, "--checkpoint-dir", c.settings.CheckpointDir, "--data-dir", filepath.Join(c.Dir, "data"), "--http", "")
 	if err != nil {
 		return err
 	}
@@ -95,18 +110,23 @@ func (c *Cluster) StartJobMaster() error {
 	return nil
 }
 
+// SavepointDir is where the savepoints are that Audit looks at.
+func (c *Cluster) SavepointDir() string { return c.settings.SavepointDir }
+
 // KillJobMaster ends the job master with SIGKILL and waits until the process is gone.
 func (c *Cluster) KillJobMaster() error { return c.jobMaster.Kill() }
 
 // Command is a call of the program weir that speaks to this cluster.
 func (c *Cluster) Command(ctx context.Context, args ...string) *exec.Cmd {
 	args = slices.Concat(c.bin.Weir[1:], args, []string{"--jobmaster", c.Address})
-	return exec.CommandContext(ctx, c.bin.Weir[0], args...)
+	cmd := exec.CommandContext(ctx, c.bin.Weir[0], args...)
+	cmd.Env = append(os.Environ(), c.settings.Env...)
+	return cmd
 }
 
 // StartExecutor starts an executor, or starts it again after Kill.
 func (c *Cluster) StartExecutor(id string, slots int) error {
-	p, err := start(filepath.Join(c.Dir, id+".log"), c.bin.TaskExecutor,
+	p, err := start(filepath.Join(c.Dir, id+".log"), slices.Concat(c.settings.Env, c.settings.ExecutorEnv), c.bin.TaskExecutor,
 		"--id", id, "--jobmaster", c.Address, "--listen", "127.0.0.1:0", "--http", "", "--slots", fmt.Sprint(slots))
 	if err != nil {
 		return err
@@ -166,8 +186,7 @@ func (c *Cluster) Stop() {
 	_ = c.jobMaster.Kill()
 }
 
-// Audit stops the cluster and finds what is wrong with the checkpoints and savepoints that it leaves: below its directory, where its processes put
-// them. swept says that something was killed, so that files may be left for a sweep.
+// Audit stops the cluster and finds what is wrong with the checkpoints and savepoints that it leaves: where its settings say. swept says that something was killed, so that files may be left for a sweep.
 func (c *Cluster) Audit(ctx context.Context, swept bool) error {
 	facts, err := inspecttest.Ask(ctx, c.Jobs)
 	if err != nil {
@@ -176,8 +195,8 @@ func (c *Cluster) Audit(ctx context.Context, swept bool) error {
 	facts.Sweep = swept
 	c.Stop()
 	return errors.Join(
-		inspecttest.AuditDir(ctx, filepath.Join(c.Dir, "checkpoints"), facts),
-		inspecttest.AuditDir(ctx, filepath.Join(c.Dir, "savepoints"), facts),
+		inspecttest.AuditDir(ctx, c.settings.CheckpointDir, facts),
+		inspecttest.AuditDir(ctx, c.settings.SavepointDir, facts),
 	)
 }
 
@@ -198,12 +217,13 @@ type Process struct {
 	once sync.Once
 }
 
-func start(log string, program []string, flags ...string) (*Process, error) {
+func start(log string, env, program []string, flags ...string) (*Process, error) {
 	f, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return nil, err
 	}
 	cmd := exec.Command(program[0], append(slices.Clone(program[1:]), flags...)...)
+	cmd.Env = append(os.Environ(), env...)
 	cmd.Stdout, cmd.Stderr = f, f
 	if err := cmd.Start(); err != nil {
 		return nil, errors.Join(err, f.Close())

@@ -62,7 +62,7 @@ func Ask(ctx context.Context, jobs gateway.Jobs) (Facts, error) {
 
 // AuditDir audits the directory of a storage; it is well when there is none.
 func AuditDir(ctx context.Context, location string, f Facts) error {
-	files, err := schemes.OpenExisting(ctx, location)
+	files, err := schemes.New().Find(ctx, location)
 	if errors.Is(err, storage.ErrNotFound) {
 		return nil
 	}

@@ -22,10 +22,14 @@ type Storage struct {
 	prefix string // with a slash at its end, or empty
 }
 
-// Exists tells whether anything is below the prefix: that is when a directory is there.
+// Exists tells whether anything is below the prefix, finished or not: that is when a directory is there.
 func (s *Storage) Exists(ctx context.Context) (bool, error) {
 	page, err := s.client.listPage(ctx, s.prefix, "", 1)
-	return len(page) > 0, describe("look into", s.client.bucket+"/"+s.prefix, err)
+	if err != nil || len(page) > 0 {
+		return err == nil, describe("look into", s.client.bucket+"/"+s.prefix, err)
+	}
+	uploads, err := s.client.listUploads(ctx, s.prefix)
+	return len(uploads) > 0, describe("look into", s.client.bucket+"/"+s.prefix, err)
 }
 
 // WriteFile publishes data as a file. A CreateOnly of which no answer came is settled by what is found: a file with this content is this one.
