@@ -24,6 +24,7 @@ func jobs() []stream.Definition {
 	return []stream.Definition{
 		stream.Define("chain", "source, map, filter, map, sink in one task", chain),
 		stream.Define("keyed", "source, sum per key behind an exchange, sink", keyed),
+		stream.Define("store", "fills a keyed state, then updates it at a rate", store),
 		flights.Definition(),
 	}
 }

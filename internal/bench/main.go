@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"strings"
 	"time"
 
 	"github.com/weirstream/weir/internal/cli"
@@ -51,7 +52,10 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	kills := flags.Int("kills", 10, "executors killed to measure recovery")
 	checkpoints := flags.Int("checkpoints", 200, "idle checkpoints taken one after another")
 	sustained := flags.Duration("sustained", time.Minute, "how long checkpoints are taken every 100 ms, all of which must complete")
-	only := flags.String("only", "", "measure one thing only: checkpoints, sustained, recovery or throughput")
+	keys := flags.Int("keys", 1_000_000, "keys of the durable checkpoints")
+	durables := flags.Int("durables", 60, "durable checkpoints")
+	turn := flags.Duration("turn", turns, "how long a job runs with and without checkpoints, in turn")
+	only := flags.String("only", "", "measure one thing only: "+parts())
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -63,26 +67,41 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		bin:     harness.Binaries{JobMaster: []string{self, "jobmaster"}, TaskExecutor: []string{self, "taskexecutor"}},
 		out:     out,
 		records: *records, rounds: *rounds, kills: *kills, checkpoints: *checkpoints, sustained: *sustained,
+		keys: *keys, durables: *durables, turn: *turn,
 	}
 	fmt.Fprintf(out, "%s, %d processors, %s/%s\n", runtime.Version(), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH)
 	return b.run(ctx, *only)
+}
+
+// measurements are the parts of the benchmark.
+var measurements = []struct {
+	name    string
+	measure func(*bench, context.Context) error
+}{
+	{"checkpoints", (*bench).idle}, {"sustained", (*bench).every}, {"state", (*bench).durable}, {"recovery", (*bench).recovery},
+	{"throughput", (*bench).throughput},
+}
+
+func parts() string {
+	var names []string
+	for _, m := range measurements {
+		names = append(names, m.name)
+	}
+	return strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
 }
 
 // run measures what is asked for, all with an empty name.
 func (b *bench) run(ctx context.Context, only string) error {
 	var errs []error
 	found := false
-	for _, m := range []struct {
-		name    string
-		measure func(context.Context) error
-	}{{"checkpoints", b.idle}, {"sustained", b.every}, {"recovery", b.recovery}, {"throughput", b.throughput}} {
+	for _, m := range measurements {
 		if only == "" || only == m.name {
 			found = true
-			errs = append(errs, m.measure(ctx))
+			errs = append(errs, m.measure(b, ctx))
 		}
 	}
 	if !found {
-		return fmt.Errorf("-only %s is not known: checkpoints, sustained, recovery or throughput", only)
+		return fmt.Errorf("-only %s is not known: %s", only, parts())
 	}
 	return errors.Join(errs...)
 }

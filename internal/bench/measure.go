@@ -21,6 +21,8 @@ type bench struct {
 	records, rounds, kills int
 	checkpoints            int
 	sustained              time.Duration
+	keys, durables         int
+	turn                   time.Duration // with and without checkpoints, each
 }
 
 // with runs f on a cluster whose executors have the given slots.
