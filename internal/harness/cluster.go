@@ -58,6 +58,7 @@ type Settings struct {
 	SavepointDir  string   // location of the savepoints that Audit looks at; the directory "savepoints" of the cluster
 	Env           []string // of all processes, in addition to that of this one
 	ExecutorEnv   []string // of executors, after Env
+	ExecutorFlags []string // of executors, after those that all have
 }
 
 // Cluster is a job master and task executors.
@@ -124,10 +125,11 @@ func (c *Cluster) Command(ctx context.Context, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// StartExecutor starts an executor, or starts it again after Kill.
+// StartExecutor starts an executor, or starts it again after Kill, on the same data directory.
 func (c *Cluster) StartExecutor(id string, slots int) error {
 	p, err := start(filepath.Join(c.Dir, id+".log"), slices.Concat(c.settings.Env, c.settings.ExecutorEnv), c.bin.TaskExecutor,
-		"--id", id, "--jobmaster", c.Address, "--listen", "127.0.0.1:0", "--http", "", "--slots", fmt.Sprint(slots))
+		append([]string{"--id", id, "--jobmaster", c.Address, "--listen", "127.0.0.1:0", "--http", "", "--slots", fmt.Sprint(slots),
+			"--data-dir", filepath.Join(c.Dir, id)}, c.settings.ExecutorFlags...)...)
 	if err != nil {
 		return err
 	}
