@@ -16,7 +16,7 @@ type FileSnapshot interface {
 }
 
 // SnapshotFile is a file of a backend. Two files with the same Name in snapshots of one operator have the same content, in one attempt, and in the attempt
-// and the one part that it was restored from: so the second need not be written. What was restored from several parts must be called by new names.
+// and the part that it was restored from, if that was one and whole: so the second need not be written.
 type SnapshotFile struct {
 	Name string // one element of a path, at most 255 bytes
 	Path string // on the local disk

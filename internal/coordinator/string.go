@@ -158,7 +158,13 @@ func (e SendNotifyAborted) String() string {
 }
 
 // String is one line.
-func (e Discard) String() string { return fmt.Sprintf("Discard %d dir=%s", e.ID, e.Dir) }
+func (e Discard) String() string {
+	s := fmt.Sprintf("Discard %d dir=%s", e.ID, e.Dir)
+	if e.Claimed {
+		s += " claimed"
+	}
+	return s
+}
 
 // String is one line; the files are given by their number and the first few names.
 func (e RemoveShared) String() string {

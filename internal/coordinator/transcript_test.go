@@ -30,6 +30,8 @@ import (
 //	stats (counts, percentiles)         vertices ID
 //	new in-backlog=0s                   running behind=TASK    backlog TASK [done]
 //	new hooks=ID                        hooks ID [state=TEXT] [error=TEXT] (of the only hook)
+//	new [restored-files=(F,...)] [older=(N:F:F,...)]     ack TASK ID files=(F,...), where F is c3-n1 for the first file that the task uploaded for checkpoint 3
+//	removed [error=TEXT] (of shared files)
 func TestTranscripts(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		s := &script{}
@@ -150,6 +152,17 @@ func (s *script) create(t *testing.T, d *datadriven.TestData) {
 		cfg.Restored.Stopped = number(t, d, "restored-stop", 0) > 0
 	}
 	restored(number(t, d, "restored-foreign", 0), checkpoint.Checkpoint, "job-0")
+	if cfg.Restored != nil {
+		cfg.Restored.Metadata.Vertices = sharedFiles(attempt(t, d, "src[0]#1"), list(d, "restored-files"))
+		cfg.Restored.Claimed = value(d, "claimed", "") != ""
+	}
+	for _, older := range list(d, "older") {
+		parts := strings.Split(older, ":")
+		n, _ := strconv.Atoi(parts[0])
+		cfg.Older = append(cfg.Older, &checkpoint.Completed{Dir: fmt.Sprintf("/older/chk-%d", n), Metadata: &checkpoint.Metadata{
+			Job: testJob, ID: checkpoint.ID(n), Kind: checkpoint.Checkpoint, Vertices: sharedFiles(attempt(t, d, "src[0]#1"), parts[1:]),
+		}})
+	}
 	s.core = New(cfg)
 }
 
@@ -203,6 +216,8 @@ func (s *script) events(t *testing.T, d *datadriven.TestData) []Event {
 			ev.States = []checkpoint.MasterState{{Hook: s.hook, State: []byte(strings.Join(text.Vals, ""))}}
 		}
 		return []Event{ev}
+	case "removed":
+		return []Event{SharedRemoved{Err: value(d, "error", "")}}
 	case "location", "written", "discarded":
 		return []Event{answer(t, d)}
 	case "ack-all":
@@ -273,7 +288,7 @@ func (s *script) ack(t *testing.T, d *datadriven.TestData, a job.AttemptID, n ch
 	s.request++
 	return Ack{
 		Request: s.request, Epoch: job.LeaderEpoch(number(t, d, "epoch", 1)), Attempt: a, ID: n,
-		State: checkpoint.SubtaskState{Operators: []checkpoint.OperatorState{{Operator: a.String()}}},
+		State: checkpoint.SubtaskState{Operators: []checkpoint.OperatorState{{Operator: a.String(), Keyed: sharedState(a, list(d, "files"))}}},
 		Metrics: checkpoint.Metrics{
 			StateBytes: int64(number(t, d, "bytes", 100)), StartDelay: duration(t, d, "delay", 0), Alignment: duration(t, d, "align", 0),
 			Sync: duration(t, d, "sync", 0), Async: duration(t, d, "async", 0),

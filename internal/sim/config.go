@@ -21,7 +21,9 @@ type Config struct {
 	// SilentHeartbeats tell nothing of completed checkpoints, so that the coordinator's own repetition has to do.
 	SilentHeartbeats bool
 	// Stop is the mean time between requests for a savepoint that ends the job; 0: never. The next job starts from it.
-	Stop       time.Duration
+	Stop time.Duration
+	// Native: keyed state is in immutable files, which checkpoints share.
+	Native     bool
 	Checkpoint job.CheckpointOptions
 	Restart    job.RestartOptions
 	LogLines   int // of the end of the log that are kept; 0: some
@@ -78,6 +80,7 @@ func RandomConfig(seed uint64) Config {
 	if rng.IntN(3) == 0 {
 		cfg.Stop = time.Duration(1+rng.IntN(6)) * time.Second
 	}
+	cfg.Native = rand.New(rand.NewPCG(seed, 0xf1)).IntN(3) > 0
 	if seed%10 == 0 {
 		return cfg
 	}

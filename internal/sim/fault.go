@@ -107,6 +107,7 @@ func (s *Sim) userRequest() {
 	r := coordinator.TriggerRequested{Request: coordinator.RequestID(1_000_000 + s.watch.requests), Kind: checkpoint.Checkpoint}
 	if s.rng.IntN(2) == 0 {
 		r.Kind, r.Directory = checkpoint.Savepoint, checkpoint.SavepointDir(s.job, fmt.Sprint(s.watch.requests))
+		r.Format = s.anyFormat()
 	}
 	s.watch.unanswered[r.Request] = true
 	s.master.take(func() { s.master.feed(r) })
@@ -127,7 +128,7 @@ func (s *Sim) stopRequest() {
 	s.watch.requests++
 	r := coordinator.TriggerRequested{
 		Request: coordinator.RequestID(2_000_000 + s.watch.requests), Kind: checkpoint.Savepoint, Stop: job.StopSuspend + job.StopMode(s.rng.IntN(3)),
-		Directory: checkpoint.SavepointDir(s.job, fmt.Sprint(s.watch.requests)),
+		Directory: checkpoint.SavepointDir(s.job, fmt.Sprint(s.watch.requests)), Format: s.anyFormat(),
 	}
 	s.watch.unanswered[r.Request] = true
 	s.master.take(func() { s.master.feed(r) })
@@ -164,6 +165,9 @@ func (s *Sim) cancel() {
 	if s.master.life.over {
 		s.after(100*time.Millisecond, "cancel again", s.cancel)
 		return
+	}
+	if s.master.records.ledger.End() != nil {
+		return // it is only cleaned up after, and takes no requests
 	}
 	s.master.take(func() { s.master.feed(scheduler.CancelRequested{}) })
 }

@@ -172,6 +172,9 @@ func (s *Sim) checkRetained() {
 		if c.Metadata != nil && md.ID != c.Metadata.ID {
 			s.violate("I3", "%s has the metadata of checkpoint %d, not of %d", c.Dir, md.ID, c.Metadata.ID)
 		}
+		if err := s.checkShared(c.Dir, md); err != nil {
+			s.violate("I3", "retained checkpoint in %s: %v", c.Dir, err)
+		}
 		for _, h := range handles(md) {
 			if _, err := s.readState(c.Dir, h); err != nil {
 				s.violate("I3", "retained checkpoint in %s: %v", c.Dir, err)

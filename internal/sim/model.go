@@ -83,11 +83,13 @@ func (s *Sim) checkState(p *prefix, md *checkpoint.Metadata) error {
 		got := make([]int, s.work.keys)
 		for _, sub := range vs.Subtasks {
 			for _, op := range sub.Operators {
-				data, err := s.readState(p.dir, op.Keyed.Handle)
+				counts, err := s.readCounts(p.dir, op.Keyed)
 				if err != nil {
 					return err
 				}
-				decodeCounts(data, func(key, count int) { got[key] += count })
+				for key, count := range counts {
+					got[key] += count
+				}
 			}
 			if sub.Ended { // it may have finished, now or before what was restored: then its counts are in its output, and of no more use
 				s.countFinished(p, v, sub.Subtask, got)

@@ -26,7 +26,7 @@ func newOperator(t *simTask) operator {
 	case source:
 		return &sourceOp{stateless: stateless{t}}
 	case keyed:
-		return &keyedOp{stateless: stateless{t}, counts: map[int]int{}}
+		return &keyedOp{stateless: stateless{t}, counts: map[int]int{}, files: newLSM(t)}
 	case sink:
 		return &sinkOp{stateless: stateless{t}}
 	}
@@ -114,6 +114,7 @@ func (o *sourceOp) poll() {
 type keyedOp struct {
 	stateless
 	counts map[int]int
+	files  *lsm // nil: the state is in memory
 }
 
 func (o *keyedOp) restore() error {
@@ -121,6 +122,12 @@ func (o *keyedOp) restore() error {
 		return nil
 	}
 	for _, op := range o.t.restore.State.Operators {
+		if len(op.Keyed) > 0 && op.Keyed[0].IsNative() {
+			if err := o.restoreFiles(op); err != nil {
+				return err
+			}
+			continue
+		}
 		for _, k := range op.Keyed {
 			data, err := o.t.read(o.t.restore.Dir, k.Handle)
 			if err != nil {
@@ -130,7 +137,7 @@ func (o *keyedOp) restore() error {
 				if !o.t.keyGroups().Contains(g) {
 					return fmt.Errorf("key group %d is not of %s", g, o.t.attempt)
 				}
-				decodeCounts(k.Group(data, g), func(key, count int) { o.counts[key] = count })
+				decodeCounts(k.Group(data, g), func(key, count int) { o.set(key, count) })
 			}
 		}
 	}
@@ -153,7 +160,11 @@ func (o *keyedOp) capture(checkpoint.ID) part {
 		g := groupOf(key) - r.Start
 		groups[g] = binary.AppendUvarint(binary.AppendUvarint(groups[g], uint64(key)), uint64(o.counts[key]))
 	}
-	return part{groups: groups}
+	p := part{groups: groups}
+	if o.files != nil {
+		p.files = o.files.capture(o.counts)
+	}
+	return p
 }
 
 func (o *keyedOp) keys() []int {
@@ -173,7 +184,7 @@ func (o *keyedOp) process(records []record) {
 		}
 		r.path |= 1 << o.t.vertex
 		if !r.total {
-			o.counts[r.key]++
+			o.set(r.key, o.counts[r.key]+1)
 			r.counts[o.t.vertex] = int32(o.counts[r.key])
 		}
 		o.t.emit(r)

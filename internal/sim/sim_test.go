@@ -77,6 +77,7 @@ func TestSim_Seeds(t *testing.T) {
 		"executor crash", "partition", "task error", "task hang", "link break", "machine crash", "user request", "task finishes before others end", "failover of a region",
 		"job master crash", "job master's machine crash", "job master dies in a storage operation", "checkpoint completed by recovery", "orphan swept", "resumed", "resumed at another parallelism",
 		"job stopped, suspend", "job stopped, drain", "job stopped, cancel",
+		"shared file used again", "shared files deleted", "shared files left behind are deleted",
 	} {
 		if sum.Faults[kind] == 0 {
 			t.Errorf("no seed has the fault %q: the simulation does not test it", kind)

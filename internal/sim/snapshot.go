@@ -23,6 +23,7 @@ type part struct {
 	isItems bool
 	groups  [][]byte // keyed state by key group of the subtask's range; nil: none
 	persist func() error
+	files   []lsmFile // keyed state in the form of its backend; nil: it has none
 }
 
 // snapshot is a snapshot between its synchronous part and its ack.
@@ -34,6 +35,7 @@ type snapshot struct {
 	inline  bool // the state travels in the ack
 	stopped bool // nobody waits for it any more
 	file    storage.Writer
+	paths   []string // of shared files that it has begun to upload
 }
 
 func (p *snapshot) id() checkpoint.ID { return checkpoint.ID(p.cp.ID) }
@@ -103,6 +105,10 @@ func (p *snapshot) write() {
 			return
 		}
 		op.Items = &checkpoint.Items{Handle: h, Offsets: offsets}
+	}
+	if p.isNative() {
+		p.writeFiles(state)
+		return
 	}
 	if p.part.groups != nil {
 		h, offsets, err := p.piece(&offset, p.part.groups)
@@ -177,6 +183,7 @@ func (p *snapshot) acknowledge(state checkpoint.SubtaskState) {
 }
 
 func (p *snapshot) removeFile() {
+	p.removeUploads()
 	if p.inline {
 		return
 	}

@@ -91,6 +91,7 @@ func (s *Sim) checkLeft() {
 			switch {
 			case own && md != nil && s.watch.leaders.end.DeleteAll:
 				s.violate("I4", "the job is over, its checkpoints were to be deleted, and %s is there", item.Path)
+			case sharedBy(&facts, item.Path):
 			case name != checkpoint.MetadataFile && !slices.Contains(orphans, item.Path) && (md == nil || !slices.Contains(md.Files(), name)):
 				s.violate("I4", "the job is over, and nothing refers to %s", item.Path)
 			}

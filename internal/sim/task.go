@@ -45,6 +45,8 @@ type simTask struct {
 	drained  bool
 
 	snapshots []*snapshot
+	record    task.SharedRecord
+	uploaded  int64 // files
 	watched   watchedTask
 }
 
@@ -80,6 +82,9 @@ func newTask(x *executor, m *master, d gateway.TaskDeployment) *simTask {
 	t.core = task.NewCore(len(t.inputs), from)
 	t.watched = newWatchedTask(t, t.core.Notified())
 	t.op = newOperator(t)
+	if r := d.Restore; r != nil {
+		t.record.Restored(r.Checkpoint, r.State.Operators)
+	}
 	return t
 }
 
@@ -95,7 +100,7 @@ func (w *workload) peers(e job.Edge, vertex job.VertexID, a job.AttemptID) []job
 }
 
 func elementCheckpoint(e coordinator.SendTrigger) element.Checkpoint {
-	return element.Checkpoint{ID: int64(e.ID), Timestamp: e.Timestamp.UnixMilli(), Dir: e.Dir, Final: e.Final, Stop: e.Stop}
+	return element.Checkpoint{ID: int64(e.ID), Timestamp: e.Timestamp.UnixMilli(), Dir: e.Dir, Final: e.Final, Stop: e.Stop, Base: int64(e.Base), Format: e.Format}
 }
 
 // live reports whether anything of the attempt still runs.

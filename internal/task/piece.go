@@ -22,15 +22,16 @@ const (
 
 // stateWriter gathers pieces of state: small ones inline, larger ones in a file with those of other tasks, very large ones in the task's own.
 type stateWriter struct {
-	ctx     context.Context // of this one snapshot
-	files   SnapshotFiles
-	groups  job.KeyGroupRange
-	limit   int                  // of an inline piece
-	encoder *compression.Encoder // nil: nothing is compressed
-	file    StateFile            // the task's own; nil until a piece is too large to be elsewhere
-	offset  int64                // in it
-	total   int64                // bytes of all pieces
-	raw     []byte               // a part before it is compressed
+	ctx      context.Context // of this one snapshot
+	snapshot *snapshotted
+	files    SnapshotFiles
+	groups   job.KeyGroupRange
+	limit    int                  // of an inline piece
+	encoder  *compression.Encoder // nil: nothing is compressed
+	file     StateFile            // the task's own; nil until a piece is too large to be elsewhere
+	offset   int64                // in it
+	total    int64                // bytes of all pieces
+	raw      []byte               // a part before it is compressed
 
 	piece piece
 }

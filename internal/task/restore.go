@@ -50,6 +50,9 @@ func (t *Task) restoreOperator(ctx context.Context, op Operator, state checkpoin
 	if !ok {
 		return stream.Permanent(fmt.Errorf("operator %s has no keyed state any more", op.ID))
 	}
+	if restored, err := t.restoreFiles(ctx, op, state.Keyed); restored || err != nil {
+		return err
+	}
 	for _, k := range state.Keyed {
 		if err := t.restoreKeyed(ctx, s, k); err != nil {
 			return err

@@ -103,6 +103,7 @@ type snapshotted struct {
 	ended      bool
 	metrics    checkpoint.Metrics
 	writing    int // index of the part whose operator's code runs now
+	uploads    uploads
 }
 
 func (s *snapshotted) release() {
@@ -156,6 +157,9 @@ func reasonOf(err error) checkpoint.Reason {
 
 // settle ends the files of the snapshot. Those that belong to no checkpoint are deleted, even if the context is over already.
 func (s *snapshotted) settle(ctx context.Context, files SnapshotFiles, keep bool) {
+	if !keep {
+		s.removeUploads(context.WithoutCancel(ctx))
+	}
 	if err := files.Settle(context.WithoutCancel(ctx), keep); err != nil {
 		s.task.cfg.Log.Warn("state file left behind", zap.Int64("checkpoint", s.checkpoint.ID), zap.Error(err))
 	}

@@ -30,6 +30,7 @@ type Config struct {
 	Outputs   []Output
 	KeyGroups job.KeyGroupRange // of the subtask
 	Files     StateFiles
+	Shared    SharedFiles // nil: no operator has files of its own
 	JobMaster JobMaster
 	Restore   *Restore // nil: a fresh start
 	// Linger is how long records may wait for their batch to fill; negative: not at all.
@@ -59,6 +60,7 @@ type Task struct {
 
 	snapshots sync.WaitGroup
 	inFlight  inFlight
+	sharing   sharing
 	recordsIn atomic.Int64
 	out       atomic.Int64
 	notified  atomic.Int64
@@ -97,6 +99,10 @@ func New(cfg Config, mail Mailbox) *Task {
 	t.core = NewCore(channels, from)
 	t.notified.Store(int64(t.core.Notified()))
 	t.inFlight.init()
+	t.sharing.files = cfg.Shared
+	if r := cfg.Restore; r != nil {
+		t.sharing.restored(r)
+	}
 	return t
 }
 

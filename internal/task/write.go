@@ -12,7 +12,7 @@ import (
 // here, is an error like others.
 func (s *snapshotted) write(ctx context.Context, files SnapshotFiles) (state checkpoint.SubtaskState, err error) {
 	t := s.task
-	w := &stateWriter{ctx: ctx, files: files, groups: t.cfg.KeyGroups, limit: t.cfg.InlineLimit}
+	w := &stateWriter{ctx: ctx, files: files, snapshot: s, groups: t.cfg.KeyGroups, limit: t.cfg.InlineLimit}
 	if t.cfg.Compression == checkpoint.Zstd {
 		w.encoder = t.cfg.Encoder
 	}
@@ -52,7 +52,12 @@ func (w *stateWriter) operator(p operatorPart) (op checkpoint.OperatorState, err
 			return op, err
 		}
 	}
-	if p.keyed != nil {
+	if native, ok := w.snapshot.isNative(p); ok {
+		if op.Keyed, err = w.snapshot.native(w.ctx, p, native); err != nil {
+			return op, err
+		}
+		w.total += op.Keyed.Size()
+	} else if p.keyed != nil {
 		if op.Keyed, err = w.keyed(p); err != nil {
 			return op, err
 		}

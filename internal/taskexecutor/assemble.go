@@ -13,7 +13,7 @@ import (
 )
 
 // assemble puts a task together: routers on the outputs, the chain on the routers, the gate in front of the chain.
-func (e *Executor) assemble(t *runningTask, outs *exchange.Outputs, files task.StateFiles) (task.Config, error) {
+func (e *Executor) assemble(t *runningTask, outs *exchange.Outputs, files *stateFiles) (task.Config, error) {
 	opts := t.deploy.Options.Exchange
 	outputs := map[string]*edgeOutput{}
 	var list []task.Output
@@ -33,7 +33,8 @@ func (e *Executor) assemble(t *runningTask, outs *exchange.Outputs, files task.S
 	}
 	cfg := task.Config{
 		Attempt: t.attempt, Log: t.log, Chain: t.chain(built), Outputs: list, KeyGroups: groups,
-		Files: files, JobMaster: t, Linger: opts.Linger,
+		Files: files, JobMaster: t,
+		Shared: &sharedFiles{files: files, taskDir: func() (string, error) { return e.cfg.Dir.Task(t.attempt) }}, Linger: opts.Linger,
 		InlineLimit: t.deploy.Options.Checkpoint.InlineLimit, Encoder: e.encoder, Decoder: e.decoder,
 	}
 	if t.deploy.Options.Checkpoint.Compression == job.ZstdCompression {
