@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/weirstream/weir/internal/job"
@@ -87,10 +88,15 @@ type Comparison struct {
 	Hook     string
 }
 
+// StateReader says whether an operator of a job can read what was written with other schemas.
+type StateReader interface {
+	ReadsKeyed(operator string, written []StateSchema) error
+	ReadsList(operator string, written StateSchema, mode job.ListMode) error
+}
+
 // Compare says for each operator what a restore would do: those of the job in graph order, then the dropped ones, then
-// the master hooks in the same way. states says whether an
-// operator of the job can read keyed states with the given schemas. The error is of the whole checkpoint.
-func Compare(md *Metadata, g *job.Graph, states func(operator string, written []StateSchema) error) ([]Comparison, error) {
+// the master hooks in the same way. The error is of the whole checkpoint.
+func Compare(md *Metadata, g *job.Graph, states StateReader) ([]Comparison, error) {
 	if err := md.Validate(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
@@ -122,7 +128,7 @@ func Compare(md *Metadata, g *job.Graph, states func(operator string, written []
 	return append(out, compareHooks(md, g)...), nil
 }
 
-func compareOperator(op *job.Operator, o *oldOperator, v *job.Vertex, states func(string, []StateSchema) error) Comparison {
+func compareOperator(op *job.Operator, o *oldOperator, v *job.Vertex, states StateReader) Comparison {
 	switch {
 	case o == nil && op.Stateful:
 		return Comparison{Operator: op.ID, Outcome: New, Detail: "starts empty"}
@@ -136,16 +142,35 @@ func compareOperator(op *job.Operator, o *oldOperator, v *job.Vertex, states fun
 	if _, err := assignKeyed(op.ID, o, v); err != nil {
 		return Comparison{Operator: op.ID, Outcome: Incompatible, Detail: err.Error()}
 	}
-	if written := o.schemas(); len(written) > 0 {
-		if err := states(op.ID, written); err != nil {
-			return Comparison{Operator: op.ID, Outcome: Incompatible, Detail: err.Error()}
-		}
+	if err := o.readBy(op.ID, states); err != nil {
+		return Comparison{Operator: op.ID, Outcome: Incompatible, Detail: err.Error()}
 	}
 	c := Comparison{Operator: op.ID, Outcome: Matched}
 	if o.vertex.Parallelism != v.Parallelism {
 		c.Detail = fmt.Sprintf("parallelism %d -> %d", o.vertex.Parallelism, v.Parallelism)
 	}
 	return c
+}
+
+// readBy says why the operator of the job cannot read a state of o. Of a list state without items nothing is asked: nobody gets it.
+func (o *oldOperator) readBy(operator string, states StateReader) error {
+	if written := o.schemas(); len(written) > 0 {
+		if err := states.ReadsKeyed(operator, written); err != nil {
+			return err
+		}
+	}
+	lists := o.listsByName()
+	for _, name := range slices.Sorted(maps.Keys(lists)) {
+		for _, l := range lists[name] {
+			if l != nil && l.Items.Len() > 0 {
+				if err := states.ReadsList(operator, l.Schema, l.Mode); err != nil {
+					return err
+				}
+				break
+			}
+		}
+	}
+	return nil
 }
 
 // schemas are those of the first subtask with keyed state; all subtasks write the same.

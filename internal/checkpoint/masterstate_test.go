@@ -71,7 +71,7 @@ func TestMasterStates_WithoutTheirHook_AreAnErrorUnlessDropped(t *testing.T) {
 	if d := cmp.Diff([]string{"accounts"}, md.UnmatchedHooks(g)); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
 	}
-	list, err := Compare(md, g, func(string, []StateSchema) error { return nil })
+	list, err := Compare(md, g, reader(func(string, []StateSchema) error { return nil }))
 	if err != nil {
 		t.Fatal(err)
 	}

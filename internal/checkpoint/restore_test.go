@@ -350,7 +350,7 @@ func TestAssign_EndedTask_HasNoRunningTaskInFrontOfIt(t *testing.T) {
 		g := graphOf(2, 8, []string{"a"}, []string{"b"})
 		g.Edges = []job.Edge{{ID: "a->b", From: "a", To: "b", Partitioning: c.part}}
 		_, err := Assign(c.md, g)
-		compared, failed := Compare(c.md, g, func(string, []StateSchema) error { return nil })
+		compared, failed := Compare(c.md, g, reader(func(string, []StateSchema) error { return nil }))
 		if failed != nil {
 			t.Fatal(failed)
 		}

@@ -79,13 +79,7 @@ func (w *weir) checkRestore(ctx context.Context, def stream.Definition, c restor
 	if err != nil {
 		return err
 	}
-	list, err := checkpoint.Compare(s.Metadata, program.Graph, func(operator string, written []checkpoint.StateSchema) error {
-		schemas := make([]stream.StateSchema, len(written))
-		for i, st := range written {
-			schemas[i] = stream.StateSchema(st)
-		}
-		return program.CheckStates(operator, schemas)
-	})
+	list, err := checkpoint.Compare(s.Metadata, program.Graph, stateReader{program})
 	if err != nil {
 		return err
 	}
@@ -105,6 +99,21 @@ func (w *weir) checkRestore(ctx context.Context, def stream.Definition, c restor
 		line(w.process.Stdout, "job %s can start from %s %d in %s", def.Name, s.Metadata.Kind, s.Metadata.ID, s.Location)
 	}
 	return verdict
+}
+
+// stateReader lets the operators of a program say what they can read.
+type stateReader struct{ program *plan.Program }
+
+func (r stateReader) ReadsKeyed(operator string, written []checkpoint.StateSchema) error {
+	schemas := make([]stream.StateSchema, len(written))
+	for i, st := range written {
+		schemas[i] = stream.StateSchema(st)
+	}
+	return r.program.CheckStates(operator, schemas)
+}
+
+func (r stateReader) ReadsList(operator string, written checkpoint.StateSchema, mode job.ListMode) error {
+	return r.program.CheckList(operator, stream.StateSchema(written), mode)
 }
 
 // nameOf names the operator or the master hook of a comparison.

@@ -11,6 +11,7 @@ import (
 	"github.com/weirstream/weir/internal/gateway"
 	"github.com/weirstream/weir/internal/job"
 	"github.com/weirstream/weir/internal/location"
+	"github.com/weirstream/weir/internal/stateschema"
 )
 
 // origin is the checkpoint that a job starts from.
@@ -64,6 +65,9 @@ func (m *JobMaster) fitOrigin(r gateway.Submission, choice *checkpoint.Choice, g
 		return origin{}, nil
 	}
 	md, dropped, err := checkpoint.Fit(choice.Metadata, g, r.AllowNonRestored)
+	if err == nil {
+		err = stateschema.Check(md, g)
+	}
 	if err != nil {
 		return origin{}, badOrigin(r.RestorePath, err)
 	}

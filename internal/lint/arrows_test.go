@@ -55,7 +55,7 @@ var arrows = map[string][]string{
 	"internal/recovery":   {"internal/job", "internal/checkpoint", "internal/archive", "internal/ha"},
 	"internal/jobmaster": {
 		"internal/job", "internal/checkpoint", "internal/gateway", "internal/coordinator", "internal/scheduler", "internal/slotpool", "internal/inbox", "internal/ha",
-		"internal/archive", "internal/masterhook", "internal/location", "internal/board", "internal/recovery", "internal/retention",
+		"internal/archive", "internal/masterhook", "internal/location", "internal/board", "internal/recovery", "internal/retention", "internal/stateschema",
 	},
 
 	"internal/rpc/pb": {},

@@ -3,6 +3,7 @@ package plan
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/weirstream/weir/internal/job"
 	"github.com/weirstream/weir/stream"
@@ -75,6 +76,33 @@ func checkStates(n *stream.Node, v job.Vertex, written []stream.StateSchema) err
 	return checker.CheckStates(written)
 }
 
+// declaredBy is what an operator declares: keyed states as it writes them, and what else it describes.
+func declaredBy(id string, op stream.Operator) (out []job.DeclaredState) {
+	var described []job.DeclaredState
+	if d, ok := op.(stream.StateDescriber); ok {
+		described = d.DescribeStates()
+	}
+	if k, ok := op.(stream.KeyedStateful); ok {
+		for _, s := range k.Schemas() {
+			d := job.DeclaredState{
+				Operator: id, Name: s.Name, Kind: s.Kind, KeyType: s.KeyType, ValueType: s.ValueType,
+				NamespaceType: s.NamespaceType, MapKeyType: s.MapKeyType, TTL: s.TTL,
+			}
+			if i := slices.IndexFunc(described, func(o job.DeclaredState) bool { return o.Mode == 0 && o.Name == s.Name }); i >= 0 {
+				d.Converts = described[i].Converts
+			}
+			out = append(out, d)
+		}
+	}
+	for _, d := range described {
+		if d.Mode != 0 {
+			d.Operator = id
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
 // declareStates notes at each vertex what its operators declare.
 func (p *Program) declareStates() error {
 	for i := range p.Graph.Vertices {
@@ -88,12 +116,7 @@ func (p *Program) declareStates() error {
 				if err != nil {
 					return fmt.Errorf("operator %s: %w", n.ID, err)
 				}
-				if d, ok := op.(stream.StateDescriber); ok {
-					for _, s := range d.DescribeStates() {
-						s.Operator = n.ID
-						v.States = append(v.States, s)
-					}
-				}
+				v.States = append(v.States, declaredBy(n.ID, op)...)
 				return nil
 			})
 			if err != nil {
