@@ -10,7 +10,8 @@ type ProcessFunction[T, R any] struct {
 	Open func(c *OperatorContext) error
 	// Process is called for each record. It returns the error that emit returned.
 	Process func(c *OperatorContext, v T, emit func(R) error) error
-	// Finish is called once behind the last record, when the input ends; nil: there is nothing to do.
+	// Finish is called behind the last record, when the input ends; nil: there is nothing to do. What it gives out it must take out of its states:
+	// after a restore in which only other subtasks had ended it is called again.
 	Finish func(c *OperatorContext, emit func(R) error) error
 }
 

@@ -52,6 +52,29 @@ func validateLists(lists []List) error {
 	return nil
 }
 
+// CheckUnions refuses a checkpoint in which some subtasks of an operator with union state have reached the end of their input and others have not:
+// when those have finished, their items would be in no checkpoint any more, and every subtask must get all of them.
+func (md *Metadata) CheckUnions() error {
+	for i := range md.Vertices {
+		v := &md.Vertices[i]
+		operator, ended := "", 0
+		for n := range v.Subtasks {
+			if v.Subtasks[n].Ended {
+				ended++
+			}
+			for _, op := range v.Subtasks[n].Operators {
+				if slices.ContainsFunc(op.Lists, func(l List) bool { return l.Mode == job.Union }) {
+					operator = op.Operator
+				}
+			}
+		}
+		if operator != "" && ended > 0 && ended < len(v.Subtasks) {
+			return fmt.Errorf("%d of the %d subtasks of operator %s, which has union list state, have reached the end of their input: no checkpoint can complete before all have", ended, len(v.Subtasks), operator)
+		}
+	}
+	return nil
+}
+
 // assignLists gives each new subtask its part of the list states. The odd items of one state go to the subtasks behind those that got the odd ones
 // of the state before, so that many small states do not all end in the first subtasks.
 func assignLists(o *oldOperator, v *job.Vertex) [][]List {

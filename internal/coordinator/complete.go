@@ -9,9 +9,14 @@ import (
 
 // finalize has the metadata written beside the loop. From here on the checkpoint may be durable at any moment.
 func (c *Core) finalize(p *pending) {
+	md := c.metadata(p)
+	if err := md.CheckUnions(); err != nil {
+		c.abort(p, failure{reason: checkpoint.TaskNotReady, message: err.Error()})
+		return
+	}
 	p.phase = finalizing
 	p.stats.State = StateFinalizing
-	p.meta = c.metadata(p)
+	p.meta = md
 	c.emit(WriteMetadata{ID: p.id, Dir: p.dir, Metadata: p.meta, Stops: p.request.stop.EndsTasks()})
 }
 

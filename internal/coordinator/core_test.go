@@ -149,6 +149,45 @@ func TestMetadata_IsInGraphOrderWhateverTheOrderOfAcks(t *testing.T) {
 	}
 }
 
+// Union state is complete only when all subtasks have written theirs: X4.
+func TestUnionState_PartOfTheSubtasksEnded_NoCheckpointCompletes(t *testing.T) {
+	c := manual(t, testGraph(), nil)
+	union := []checkpoint.OperatorState{{Operator: "map", Lists: []checkpoint.List{{Schema: checkpoint.StateSchema{Name: "seen"}, Mode: job.Union}}}}
+	round := func(id checkpoint.ID, ended func(task int) bool) (out []Effect) {
+		c.Step(epoch0, TriggerRequested{Kind: checkpoint.Checkpoint})
+		c.Step(epoch0, LocationReady{ID: id, Dir: "/cp"})
+		for i, task := range tasksOf(testGraph(), 1) {
+			s := checkpoint.SubtaskState{Ended: ended(i)}
+			if i > 0 {
+				s.Operators = union
+			}
+			out = c.Step(epoch0, Ack{Epoch: 1, Attempt: task.Attempt, ID: id, State: s})
+		}
+		return out
+	}
+	for id, part := range []func(int) bool{
+		func(task int) bool { return task == 1 },
+		func(task int) bool { return task == 2 },
+	} {
+		var text string
+		for _, e := range round(checkpoint.ID(id+1), part) {
+			text += e.String() + "\n"
+		}
+		if !strings.Contains(text, "1 of the 2 subtasks of operator map, which has union list state, have reached the end of their input") ||
+			!strings.Contains(text, string(checkpoint.TaskNotReady)) || strings.Contains(text, "WriteMetadata") {
+			t.Errorf("got %s", text)
+		}
+		c.Step(epoch0, Discarded{ID: checkpoint.ID(id + 1)})
+	}
+	for id, all := range []func(int) bool{func(int) bool { return true }, func(task int) bool { return task == 0 }} {
+		out := round(checkpoint.ID(id+3), all)
+		if _, ok := out[len(out)-1].(WriteMetadata); !ok {
+			t.Fatalf("got %v", out)
+		}
+		c.Step(epoch0, MetadataWritten{ID: checkpoint.ID(id + 3), Outcome: Written})
+	}
+}
+
 func TestLateAck_OfAForgottenCheckpoint_DeletesNothing(t *testing.T) {
 	g := wide(1)
 	c := manual(t, g, nil)
