@@ -10,6 +10,7 @@ import (
 
 	"github.com/weirstream/weir/internal/cli/view"
 	"github.com/weirstream/weir/internal/inspect"
+	"github.com/weirstream/weir/internal/job"
 )
 
 func (w *weir) stateCommand() *cobra.Command {
@@ -29,7 +30,7 @@ func (w *weir) stateListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list PATH", Short: "show how much is in each state of a stored checkpoint or savepoint", Args: takes("PATH"),
 		Long: "Reads all state of the checkpoint or savepoint at PATH (its directory or its _metadata file, a path or a file:// URL) and shows for each\n" +
-			"declared state, and for the operator list state, its types, its number of entries and its size.",
+			"declared state, and for the items of sources and sinks, its types, its number of entries and its size.",
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		s, err := inspect.Read(cmd.Context(), args[0])
@@ -45,8 +46,8 @@ func (w *weir) stateListCommand() *cobra.Command {
 		}
 		t := newTable("OPERATOR", "STATE", "KIND", "KEY", "VALUE", "ENTRIES", "SIZE", "LARGEST KEY GROUP", "KEY GROUPS")
 		for _, r := range list {
-			row := []string{r.Operator, r.Name, r.Kind, r.KeyType, r.ValueType, formatCount(r.Entries), formatBytes(r.Bytes), "", ""}
-			if r.Kind != inspect.OperatorList {
+			row := []string{r.Operator, r.Name, kindOf(r.Kind, r.Mode), r.KeyType, r.ValueType, formatCount(r.Entries), formatBytes(r.Bytes), "", ""}
+			if r.KeyGroups.Len() > 0 {
 				row[7], row[8] = formatBytes(r.LargestBytes), r.KeyGroups.String()
 				if r.LargestBytes > 0 {
 					row[7] += " in " + strconv.Itoa(r.LargestGroup)
@@ -60,12 +61,20 @@ func (w *weir) stateListCommand() *cobra.Command {
 	return cmd
 }
 
+// kindOf is the kind of a state for people: a list state is nothing without its mode.
+func kindOf(kind string, mode job.ListMode) string {
+	if mode == 0 || mode == job.BroadcastState {
+		return kind
+	}
+	return kind + " (" + mode.String() + ")"
+}
+
 func (w *weir) stateGetCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "get PATH OPERATOR STATE KEY", Short: "print the value of a key", Args: takes("PATH", "OPERATOR", "STATE", "KEY"),
-		Long: "Prints the value that a keyed state has for a key, in the checkpoint or savepoint at PATH. KEY is written as it is when it is a string, an\n" +
-			"integer or a bool, and as JSON when it is a struct or an array; after -- it may begin with a minus. The value is JSON; a string is printed as\n" +
-			"it is. Exits with 0 when there is a value, 1 when the state has none for the key, 2 when that cannot be told.",
+		Long: "Prints the value that a state has for a key, in the checkpoint or savepoint at PATH. KEY is written as it is when it is a string, an\n" +
+			"integer or a bool, and as JSON when it is a struct or an array; after -- it may begin with a minus. Of an operator's list state KEY is the\n" +
+			"number of a subtask, and the value its elements. The value is JSON; a string is printed as it is. Exits with 0 when there is a value, 1 when the state has none for the key, 2 when that cannot be told.",
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		s, err := inspect.Read(cmd.Context(), args[0])
@@ -124,8 +133,8 @@ func (w *weir) stateDiff(ctx context.Context, first, second string, keys int) er
 		}
 	} else {
 		t := newTable("OPERATOR", "STATE", "KIND", "ADDED", "REMOVED", "CHANGED", "SAME", "NOTE")
-		for _, d := range v.States {
-			t.add(d.Operator, d.State, d.Kind, formatCount(d.Added), formatCount(d.Removed), formatCount(d.Changed), formatCount(d.Same), d.Note())
+		for i, d := range v.States {
+			t.add(d.Operator, d.State, kindOf(d.Kind, list[i].Mode), formatCount(d.Added), formatCount(d.Removed), formatCount(d.Changed), formatCount(d.Same), d.Note())
 		}
 		t.write(w.process.Stdout)
 	}

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/weirstream/weir/internal/job"
 	"github.com/weirstream/weir/stream/codec"
 )
 
@@ -25,10 +26,11 @@ const (
 // StateDiff is how a state differs between two checkpoints.
 type StateDiff struct {
 	Operator string
-	Name     string // empty: operator list state
+	Name     string // empty: the items of a source or a sink
 	Kind     string
-	In       Side   // if not Both, nothing below is set
-	Problem  string // why entries, or their values, were not compared; empty: they were
+	Mode     job.ListMode // of a list state with a name
+	In       Side         // if not Both, nothing below is set
+	Problem  string       // why entries, or their values, were not compared; empty: they were
 	Added    KeysDiff
 	Removed  KeysDiff
 	Changed  KeysDiff
@@ -82,8 +84,8 @@ func onlyIn(side Side, o *operator) (out []StateDiff) {
 	for _, d := range o.states {
 		out = append(out, StateDiff{Operator: o.id, Name: d.Name, Kind: d.Kind, In: side})
 	}
-	if o.hasItems() {
-		out = append(out, StateDiff{Operator: o.id, Kind: OperatorList, In: side})
+	for _, l := range o.lists() {
+		out = append(out, StateDiff{Operator: o.id, Name: l.schema.Name, Kind: l.schema.Kind, Mode: l.mode, In: side})
 	}
 	return out
 }
@@ -104,14 +106,8 @@ func diffOperator(ctx context.Context, a, b *Stored, oa, ob *operator, limit int
 	for _, p := range c.pairs {
 		out = append(out, p.StateDiff)
 	}
-	if oa.hasItems() || ob.hasItems() {
-		d, err := diffItems(ctx, a, b, oa, ob)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, d)
-	}
-	return out, nil
+	lists, err := diffLists(ctx, a, b, oa, ob)
+	return append(out, lists...), err
 }
 
 // comparison goes through the keyed states of one operator.
@@ -237,35 +233,31 @@ func (d *KeysDiff) add(keys []string, codec *codec.Dynamic, limit int) error {
 	return nil
 }
 
-// diffItems compares operator list state, wherever the items are.
-func diffItems(ctx context.Context, a, b *Stored, oa, ob *operator) (StateDiff, error) {
-	d := StateDiff{Operator: oa.id, Kind: OperatorList}
-	switch {
-	case !ob.hasItems():
-		d.In = First
-		return d, nil
-	case !oa.hasItems():
-		d.In = Second
-		return d, nil
-	}
+// items compares the items of a list state, wherever they are.
+func (d *StateDiff) items(ctx context.Context, a, b *Stored, oa, ob *operator, la, lb *list) error {
 	left := map[[sha256.Size]byte]int64{}
-	if err := a.items(ctx, oa, func(item []byte) { left[sha256.Sum256(item)]++ }); err != nil {
-		return d, fmt.Errorf("%s: %w", a.Location, err)
+	err := a.items(ctx, oa, la, func(_ int, item []byte) error {
+		left[sha256.Sum256(item)]++
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", a.Location, err)
 	}
-	err := b.items(ctx, ob, func(item []byte) {
+	err = b.items(ctx, ob, lb, func(_ int, item []byte) error {
 		sum := sha256.Sum256(item)
 		if left[sum] > 0 {
 			left[sum]--
 			d.Same++
-			return
+			return nil
 		}
 		d.Added.Count++
+		return nil
 	})
 	if err != nil {
-		return d, fmt.Errorf("%s: %w", b.Location, err)
+		return fmt.Errorf("%s: %w", b.Location, err)
 	}
 	for _, n := range left {
 		d.Removed.Count += n
 	}
-	return d, nil
+	return nil
 }

@@ -21,6 +21,7 @@ var (
 type Entry struct {
 	Operator string
 	State    checkpoint.StateSchema
+	Mode     job.ListMode // of a list state with a name, whose KeyGroup is 0
 	KeyGroup int
 	Subtask  int // whose snapshot has the key group
 	Key      json.RawMessage
@@ -30,11 +31,17 @@ type Entry struct {
 // Get finds the value of a key, which is written as codec.Dynamic.AppendKey wants it. Of the part that has the key group of the key, all bytes
 // are verified, and that key group alone is decoded.
 //
+// Of a broadcast state it is the same, but for key groups; of another list state the key is the number of a subtask, and the value the list of its
+// elements.
+//
 // It gives ErrUnknown when there is no such operator or keyed state, ErrBadKey when key is none of the state's type, ErrNoKey when nothing is there.
 func (s *Stored) Get(ctx context.Context, operator, state, key string) (Entry, error) {
 	o, n, err := s.find(operator, state)
 	if err != nil {
 		return Entry{}, err
+	}
+	if n < 0 {
+		return s.getListed(ctx, o, o.list(state), key)
 	}
 	d := o.states[n]
 	wanted, err := d.keys.AppendKey(nil, key)

@@ -9,26 +9,22 @@ import (
 	"github.com/weirstream/weir/internal/checkpoint"
 )
 
-// items gives f each item of the list state of an operator, in the order of subtasks. What f gets is valid during the call only.
-func (s *Stored) items(ctx context.Context, o *operator, f func(item []byte)) error {
+// items gives f each item of a list state of an operator, in the order of subtasks, until f returns an error. What f gets is valid during the call only.
+func (s *Stored) items(ctx context.Context, o *operator, l *list, f func(subtask int, item []byte) error) error {
 	r := s.groups(o)
 	defer r.close()
-	for _, p := range o.parts {
-		it := p.state.Items
-		if it == nil {
-			continue
-		}
+	for _, p := range l.parts(o) {
 		if err := ctx.Err(); err != nil {
 			return context.Cause(ctx)
 		}
-		if err := r.items(ctx, it, f); err != nil {
-			return r.damage(p.subtask, "list state", err)
+		if err := r.items(ctx, l.in(p.state), func(item []byte) error { return f(p.subtask, item) }); err != nil {
+			return r.damage(p.subtask, l.what(), err)
 		}
 	}
 	return nil
 }
 
-func (r *groupReader) items(ctx context.Context, it *checkpoint.Items, f func(item []byte)) error {
+func (r *groupReader) items(ctx context.Context, it *checkpoint.Items, f func(item []byte) error) error {
 	if err := r.check(ctx, it.Handle); err != nil {
 		return err
 	}
@@ -38,7 +34,9 @@ func (r *groupReader) items(ctx context.Context, it *checkpoint.Items, f func(it
 			if err != nil {
 				return err
 			}
-			f(item)
+			if err := f(item); err != nil {
+				return err
+			}
 		}
 		return nil
 	}
@@ -61,7 +59,9 @@ func (r *groupReader) items(ctx context.Context, it *checkpoint.Items, f func(it
 		if err != nil {
 			return err
 		}
-		f(raw)
+		if err := f(raw); err != nil {
+			return err
+		}
 	}
 	return nil
 }

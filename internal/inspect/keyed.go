@@ -103,11 +103,6 @@ func (o *operator) declare() error {
 	return nil
 }
 
-// hasItems tells whether a subtask has list state.
-func (o *operator) hasItems() bool {
-	return slices.ContainsFunc(o.parts, func(p part) bool { return p.state.Items != nil })
-}
-
 func (o *operator) state(name string) int {
 	return slices.IndexFunc(o.states, func(d declared) bool { return d.Name == name })
 }
@@ -122,7 +117,7 @@ func (o *operator) of(group int) *part {
 	return nil
 }
 
-// find looks an operator and its keyed state up by name.
+// find looks an operator and its state up by name. The number is that of a keyed state; -1: it is a list state.
 func (s *Stored) find(id, state string) (*operator, int, error) {
 	all, err := s.operators()
 	if err != nil {
@@ -137,12 +132,17 @@ func (s *Stored) find(id, state string) (*operator, int, error) {
 		return nil, 0, fmt.Errorf("operator %q with state is %w (it has: %s)", id, ErrUnknown, orNothing(ids))
 	}
 	n := all[i].state(state)
-	if n < 0 {
+	if n < 0 && all[i].list(state) == nil {
 		var names []string
 		for _, d := range all[i].states {
 			names = append(names, d.Name)
 		}
-		return nil, 0, fmt.Errorf("state %q of operator %s is %w (its keyed states: %s)", state, id, ErrUnknown, orNothing(names))
+		for _, l := range all[i].lists() {
+			if l.mode != 0 {
+				names = append(names, l.schema.Name)
+			}
+		}
+		return nil, 0, fmt.Errorf("state %q of operator %s is %w (its states: %s)", state, id, ErrUnknown, orNothing(names))
 	}
 	return all[i], n, nil
 }

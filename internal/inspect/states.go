@@ -6,17 +6,18 @@ import (
 	"github.com/weirstream/weir/internal/job"
 )
 
-// OperatorList is the kind of operator list state; those of keyed states are in their schemas.
+// OperatorList is the kind of the items of sources and sinks; those of other states are in their schemas.
 const OperatorList = "operator-list"
 
-// StateReport is what is in a keyed state, or in operator list state, which has no name and no types.
+// StateReport is what is in a keyed state, in a list state, or in the items of a source or a sink, which have no name and no types.
 type StateReport struct {
 	Operator     string
 	Name         string
 	Kind         string
+	Mode         job.ListMode // of a list state with a name; of a broadcast state one copy is counted
 	KeyType      string
 	ValueType    string
-	Entries      int64 // of operator list state: items
+	Entries      int64 // of a list state: items
 	Bytes        int64 // of keys and values, or items
 	LargestGroup int   // the key group with the most bytes, the first of several
 	LargestBytes int64
@@ -36,12 +37,12 @@ func (s *Stored) States(ctx context.Context) ([]StateReport, error) {
 			return nil, err
 		}
 		out = append(out, keyed...)
-		if o.hasItems() {
-			list, err := s.listState(ctx, o)
+		for _, l := range o.lists() {
+			report, err := s.listReport(ctx, o, &l)
 			if err != nil {
 				return nil, err
 			}
-			out = append(out, list)
+			out = append(out, report)
 		}
 	}
 	return out, nil
@@ -72,13 +73,4 @@ func (s *Stored) keyedStates(ctx context.Context, o *operator) ([]StateReport, e
 		}
 	}
 	return out, nil
-}
-
-func (s *Stored) listState(ctx context.Context, o *operator) (StateReport, error) {
-	out := StateReport{Operator: o.id, Kind: OperatorList}
-	err := s.items(ctx, o, func(item []byte) {
-		out.Entries++
-		out.Bytes += int64(len(item))
-	})
-	return out, err
 }

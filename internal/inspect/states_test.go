@@ -188,7 +188,7 @@ func TestGet_FindsEachKey_AndNoOther(t *testing.T) {
 	}{
 		{"counts", "count", "none", ErrNoKey, "key none in state count of operator counts: the state has no value for the key (it would be in key group "},
 		{"counts", "seen", "none", ErrBadKey, "not a key of the state seen of operator counts: a key of type struct{From:string,N:int32} is written as JSON"},
-		{"counts", "sum", "1", ErrUnknown, `state "sum" of operator counts is not in the checkpoint (its keyed states: count, seen)`},
+		{"counts", "sum", "1", ErrUnknown, `state "sum" of operator counts is not in the checkpoint (its states: count, seen)`},
 		{"print", "sum", "1", ErrUnknown, `operator "print" with state is not in the checkpoint (it has: counts)`},
 	} {
 		if _, err := s.Get(t.Context(), q.operator, q.state, q.key); !errors.Is(err, q.is) || !strings.Contains(err.Error(), q.want) {

@@ -17,6 +17,7 @@ var arrows = map[string][]string{
 	"internal/gateway":     {"internal/job", "internal/checkpoint"},
 	"internal/archive":     {"internal/job", "internal/checkpoint", "internal/location", "internal/retention"},
 	"internal/retention":   {"internal/job", "internal/checkpoint"},
+	"internal/stateschema": {"internal/job", "internal/checkpoint", "stream/codec"},
 	"internal/coordinator": {"internal/job", "internal/checkpoint", "internal/retention"},
 	"internal/scheduler":   {"internal/job", "internal/checkpoint"},
 
@@ -79,7 +80,7 @@ var arrows = map[string][]string{
 		"internal/job", "internal/checkpoint", "internal/gateway", "internal/rpc", "internal/node", "internal/inspect", "internal/plan",
 		"internal/storage", "internal/storage/schemes", "internal/cli/view", "stream",
 	},
-	"internal/cli/view": {"internal/checkpoint", "internal/gateway", "internal/inspect"},
+	"internal/cli/view": {"internal/job", "internal/checkpoint", "internal/gateway", "internal/inspect"},
 	"internal/lint":     {},
 
 	// What is put together: programs and the public door for a program of one's own.

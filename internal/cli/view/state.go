@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/weirstream/weir/internal/inspect"
+	"github.com/weirstream/weir/internal/job"
 )
 
 // State is how much is in a state.
@@ -12,6 +13,7 @@ type State struct {
 	Operator      string `json:"operator_id"`
 	State         string `json:"state,omitempty"`
 	Kind          string `json:"kind"`
+	Mode          string `json:"mode,omitempty"`
 	KeyType       string `json:"key_type,omitempty"`
 	ValueType     string `json:"value_type,omitempty"`
 	Entries       int64  `json:"entries"`
@@ -25,8 +27,16 @@ type State struct {
 // OfState is the view of a state.
 func OfState(r inspect.StateReport) State {
 	return State{
-		r.Operator, r.Name, r.Kind, r.KeyType, r.ValueType, r.Entries, r.Bytes, r.LargestGroup, r.LargestBytes, r.KeyGroups.Start, r.KeyGroups.Len(),
+		r.Operator, r.Name, r.Kind, ofMode(r.Mode), r.KeyType, r.ValueType, r.Entries, r.Bytes, r.LargestGroup, r.LargestBytes, r.KeyGroups.Start, r.KeyGroups.Len(),
 	}
+}
+
+// ofMode is the name of the mode of a list state; empty for all else.
+func ofMode(m job.ListMode) string {
+	if m == 0 {
+		return ""
+	}
+	return m.String()
 }
 
 // Entry is the value of a key.
@@ -70,6 +80,7 @@ type StateDiff struct {
 	Operator    string            `json:"operator_id"`
 	State       string            `json:"state,omitempty"`
 	Kind        string            `json:"kind"`
+	Mode        string            `json:"mode,omitempty"`
 	OnlyIn      string            `json:"only_in,omitempty"`
 	Problem     string            `json:"problem,omitempty"`
 	Added       int64             `json:"added"`
@@ -90,7 +101,7 @@ func OfStateDiffs(a, b *inspect.Stored, list []inspect.StateDiff) StateDiffs {
 		}
 		sides := map[inspect.Side]string{inspect.First: "first", inspect.Second: "second"}
 		return StateDiff{
-			d.Operator, d.Name, d.Kind, sides[d.In], d.Problem, d.Added.Count, d.Removed.Count, d.Changed.Count, d.Same,
+			d.Operator, d.Name, d.Kind, ofMode(d.Mode), sides[d.In], d.Problem, d.Added.Count, d.Removed.Count, d.Changed.Count, d.Same,
 			d.Added.Keys, d.Removed.Keys, d.Changed.Keys,
 		}
 	})
