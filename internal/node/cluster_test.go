@@ -13,7 +13,6 @@ import (
 	"go.uber.org/zap/zaptest"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/weirstream/weir/examples"
 	"github.com/weirstream/weir/internal/gateway"
 	"github.com/weirstream/weir/internal/harness/reference"
 	"github.com/weirstream/weir/internal/inspect/inspecttest"
@@ -44,7 +43,7 @@ func startCluster(t *testing.T) *cluster {
 	c.group.Go(func() error {
 		return node.RunJobMaster(ctx, node.JobMasterConfig{
 			Listen: "127.0.0.1:0", CheckpointDir: filepath.Join(c.dir, "checkpoints"),
-			Jobs: examples.Jobs(), Log: zaptest.NewLogger(t).Named("jm"), Ready: func(a string) { ready <- a },
+			Jobs: testJobs(), Log: zaptest.NewLogger(t).Named("jm"), Ready: func(a string) { ready <- a },
 		})
 	})
 	c.address = <-ready
@@ -77,7 +76,7 @@ func (c *cluster) executor(id string, slots int) (stop func()) {
 	ready, done := make(chan string, 1), make(chan error, 1)
 	go func() {
 		done <- node.RunTaskExecutor(ctx, node.TaskExecutorConfig{
-			ID: id, JobMaster: c.address, Listen: "127.0.0.1:0", Slots: slots, Jobs: examples.Jobs(),
+			ID: id, JobMaster: c.address, Listen: "127.0.0.1:0", Slots: slots, Jobs: testJobs(),
 			Log: zaptest.NewLogger(c.t).Named(id), Ready: func(a string) { ready <- a },
 		})
 	}()
