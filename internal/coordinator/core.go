@@ -122,6 +122,8 @@ func (c *Core) handle(ev Event) {
 		c.stats.restored(ev, c.now)
 	case AbortConfirmed:
 		c.abortConfirmed(ev)
+	case Replanned:
+		c.replanned(ev)
 	case Closed:
 		c.close(ev)
 	default:

@@ -299,6 +299,7 @@ func TestStrings_AreOneLineWithoutStateBytes(t *testing.T) {
 		value fmt.Stringer
 		want  string
 	}{
+		{Replanned{testGraph()}, "Replanned 3 tasks"},
 		{Ack{Epoch: 2, Attempt: a, ID: 3, Request: 4, State: secret, Metrics: checkpoint.Metrics{StateBytes: 3 << 20}},
 			"Ack 3 src[0]#1 epoch=2 request=4 state=3.0MiB"},
 		{Decline{Epoch: 2, Attempt: a, ID: 3, Reason: checkpoint.Declined, Message: "two\nlines"}, `Decline 3 src[0]#1 epoch=2 reason=DECLINED message="two\nlines"`},

@@ -36,6 +36,7 @@
 //	NotifyConfirmed, AbortConfirmed  none; that task is not told again
 //	Discarded               InitLocation when it was deletions that were waited for
 //	Restored                none; for statistics
+//	Replanned               none; metadata to come is of the new graph
 //	Closed                  as TasksStopped; Discard of retained ones if asked
 //	anything else           none; counted by Stale
 //

@@ -151,6 +151,10 @@ type AbortConfirmed struct {
 	ID      checkpoint.ID
 }
 
+// Replanned: the job goes on by another graph of its operators, with another parallelism. It comes while no task runs and the core is Settled, and is
+// ignored otherwise. Ids, retained checkpoints and statistics go on.
+type Replanned struct{ Graph *job.Graph }
+
 // Closed: the job is terminal; DeleteAll says whether its retained checkpoints go with it. The loop goes on with answers until the core is
 // Settled and nothing is Deleting.
 type Closed struct{ DeleteAll bool }
@@ -173,6 +177,7 @@ func (SharedRemoved) event()    {}
 func (NotifyConfirmed) event()  {}
 func (Restored) event()         {}
 func (AbortConfirmed) event()   {}
+func (Replanned) event()        {}
 func (Closed) event()           {}
 
 // Config are the rules of one job's checkpoints.

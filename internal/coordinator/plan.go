@@ -49,6 +49,15 @@ func newPlan(g *job.Graph) plan {
 	return p
 }
 
+// replanned changes the graph. What is pending has been numbered by the old one, so there must be nothing.
+func (c *Core) replanned(ev Replanned) {
+	if c.exec != nil || len(c.pending) > 0 || c.closed {
+		c.stale++
+		return
+	}
+	c.cfg.Graph, c.plan = ev.Graph, newPlan(ev.Graph)
+}
+
 // slot finds a task; false: the job has no such task.
 func (p *plan) slot(t job.TaskID) (int, bool) {
 	i, ok := p.index[t.Vertex]

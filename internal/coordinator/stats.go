@@ -157,7 +157,7 @@ func (s *record) over() bool { return s.State == StateCompleted || s.State == St
 // late notes what a task measured whose ack came after its checkpoint was aborted: it may say why that took too long.
 func (h *history) late(id checkpoint.ID, slot int, now time.Time, m checkpoint.Metrics) {
 	i := slices.IndexFunc(h.list, func(s *record) bool { return s.ID == id })
-	if i < 0 || h.list[i].State != StateAborted || h.list[i].Subtasks == nil {
+	if i < 0 || h.list[i].State != StateAborted || slot >= len(h.list[i].Subtasks) { // too old for details, or of another plan
 		return
 	}
 	if s := h.list[i]; !s.Subtasks[slot].Acked && !s.Subtasks[slot].Late {

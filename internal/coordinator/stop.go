@@ -32,6 +32,9 @@ func (c *Core) stopped(p *pending) {
 	c.subsumeDoubts(p.id)
 }
 
+// Stopping reports whether the job is being stopped with a savepoint, or canceled with one.
+func (c *Core) Stopping() bool { return c.stopping() || c.store.stop != nil }
+
 // Stopped is the savepoint that the job was stopped with, nil while it was not.
 func (c *Core) Stopped() *checkpoint.Completed { return c.store.stop }
 

@@ -103,6 +103,9 @@ func (e AbortConfirmed) String() string {
 }
 
 // String is one line.
+func (e Replanned) String() string { return fmt.Sprintf("Replanned %d tasks", len(e.Graph.Tasks())) }
+
+// String is one line.
 func (e Closed) String() string { return fmt.Sprintf("Closed delete=%t", e.DeleteAll) }
 
 // String is one line.

@@ -26,6 +26,7 @@ import (
 //	written ID [error=TEXT [uncertain]] discarded ID [error=TEXT]
 //	finish TASK                         restored ID
 //	confirm TASK ID                     confirm-all ID [attempt=1]                                         close [delete]
+//	replan map=3 [refused]
 //	state                               history                metadata (of the latest completed checkpoint)
 //	stats (counts, percentiles)         vertices ID
 //	new in-backlog=0s                   running behind=TASK    backlog TASK [done]
@@ -166,14 +167,27 @@ func (s *script) create(t *testing.T, d *datadriven.TestData) {
 	s.core = New(cfg)
 }
 
+func random(t *testing.T, d *datadriven.TestData) float64 {
+	n, err := strconv.ParseFloat(value(d, "random", "0"), 64)
+	if err != nil {
+		d.Fatalf(t, "%v", err)
+	}
+	return n
+}
+
+func (s *script) replanned(t *testing.T, d *datadriven.TestData) *job.Graph {
+	g := testGraph()
+	g.Vertices[1].Parallelism = number(t, d, "map", 2)
+	if !d.HasArg("refused") {
+		s.graph = g
+	}
+	return g
+}
+
 // events translates a command.
 func (s *script) events(t *testing.T, d *datadriven.TestData) []Event {
 	switch d.Cmd {
 	case "running":
-		random, err := strconv.ParseFloat(value(d, "random", "0"), 64)
-		if err != nil {
-			d.Fatalf(t, "%v", err)
-		}
 		tasks := tasksOf(s.graph, number(t, d, "attempt", 1))
 		restarted := attemptList(t, d, "restarted")
 		for i := range tasks {
@@ -185,7 +199,7 @@ func (s *script) events(t *testing.T, d *datadriven.TestData) []Event {
 			tasks[i].Behind = tasks[i].Attempt.String() == value(d, "behind", "")
 			tasks[i].Finished = slices.Contains(attemptList(t, d, "finished"), tasks[i].Attempt)
 		}
-		return []Event{TasksRunning{Tasks: tasks, Random: random}}
+		return []Event{TasksRunning{Tasks: tasks, Random: random(t, d)}}
 	case "stop":
 		return []Event{TasksStopped{Reason: checkpoint.Reason(word(d, 0)), Attempts: attemptList(t, d, "attempts")}}
 	case "tick":
@@ -205,6 +219,8 @@ func (s *script) events(t *testing.T, d *datadriven.TestData) []Event {
 		return out
 	case "final":
 		return []Event{EndOfDataReached{}}
+	case "replan": // another number of map tasks; with refused, for the script too, nothing changes
+		return []Event{Replanned{s.replanned(t, d)}}
 	case "restored":
 		n := id(t, d, 0)
 		return []Event{Restored{ID: n, Kind: checkpoint.Checkpoint, Dir: fmt.Sprintf("/cp/chk-%d", n)}}

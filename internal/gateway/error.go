@@ -76,6 +76,10 @@ const (
 	ReasonReplaced          = "REPLACED"
 	ReasonJobTerminal       = "JOB_TERMINAL"
 	ReasonShuttingDown      = "SHUTTING_DOWN"
+	ReasonRescaling         = "RESCALE_IN_PROGRESS"
+	ReasonRescaleFailed     = "RESCALE_FAILED"
+	ReasonJobNotRunning     = "JOB_NOT_RUNNING"
+	ReasonTooFewSlots       = "TOO_FEW_SLOTS"
 )
 
 // ShuttingDown is the answer to what comes too late.

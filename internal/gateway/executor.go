@@ -26,6 +26,8 @@ type PlanJob struct {
 	JobName string
 	Params  map[string]string
 	Options job.Options
+	// WithoutSplits: the input is not looked at, and the graph has no splits.
+	WithoutSplits bool
 }
 
 // DeployTasks asks an executor to start its tasks of one execution of a job.

@@ -29,6 +29,9 @@ type Jobs interface {
 	// Checkpoints gives the remembered checkpoints and the statistics of all.
 	Checkpoints(ctx context.Context, id job.ID) (CheckpointHistory, error)
 	Checkpoint(ctx context.Context, id job.ID, checkpoint checkpoint.ID) (CheckpointDetail, error)
+	// Rescale changes the parallelism of a running job, and returns when all its tasks run again. On an error the job goes on, or runs again, as it was.
+	// FailedPrecondition: it does not run, or something else is going on; ResourceExhausted: there are not enough slots; Aborted: it did not come about.
+	Rescale(ctx context.Context, r RescaleJob) (RescaleResult, error)
 	TaskExecutors(ctx context.Context) ([]ExecutorStatus, error)
 }
 

@@ -29,6 +29,7 @@ const (
 	kindJob      kind = 'j'
 	kindProgress kind = 'p'
 	kindEnd      kind = 'x'
+	kindPlan     kind = 'g'
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)

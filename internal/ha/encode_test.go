@@ -29,6 +29,7 @@ func golden() map[string]struct {
 		"epoch":    {kindEpoch, &epochRecord{7}, &epochRecord{}},
 		"job":      {kindJob, &j, &Job{}},
 		"progress": {kindProgress, &Progress{Attempt: 3, Reserved: 200, Completed: 17}, &Progress{}},
+		"plan":     {kindPlan, &Plan{Parallelism: 3, OperatorParallelism: map[string]int{"a": 2}, Graph: j.Graph}, &Plan{}},
 		"end":      {kindEnd, &End{State: job.Finished, At: j.Submitted, DeleteAll: true, Clean: true, Completed: 2}, &End{}},
 	}
 }

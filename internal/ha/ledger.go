@@ -12,6 +12,7 @@ const IDBlock = 100
 type Ledger struct {
 	durable, wanted Progress
 	lastID          checkpoint.ID // the highest that may have been drawn
+	plan            *Plan         // nil: none, or it is durable
 	end             *End          // nil: the job has not ended
 	ended           bool          // end is durable
 	writing         bool
@@ -65,6 +66,12 @@ func (l *Ledger) Stop(dir string) { l.wanted.Stopped = dir }
 // StopRecorded says that the savepoint is recorded that the job is stopped with.
 func (l *Ledger) StopRecorded() bool { return l.durable.Stopped == l.wanted.Stopped }
 
+// Replan has another plan of the job recorded.
+func (l *Ledger) Replan(p Plan) { l.plan = &p }
+
+// PlanRecorded says that the next job master would go on with the latest plan. Nothing of it may be deployed before.
+func (l *Ledger) PlanRecorded() bool { return l.plan == nil }
+
 // SetEnd has the end of the job recorded.
 func (l *Ledger) SetEnd(e End) { l.end = &e }
 
@@ -74,9 +81,10 @@ func (l *Ledger) End() *End { return l.end }
 // EndRecorded says that the job can never run again.
 func (l *Ledger) EndRecorded() bool { return l.ended }
 
-// Write is one write of a record: of the end if there is one, else of the progress.
+// Write is one write of a record: of the end if there is one, else of the plan if there is one, else of the progress.
 type Write struct {
 	Progress Progress
+	Plan     *Plan
 	End      *End
 }
 
@@ -92,6 +100,8 @@ func (l *Ledger) Due() (Write, bool) {
 		out.End = &end
 	case l.end != nil: // nothing is of interest after it
 		return Write{}, false
+	case l.plan != nil:
+		out.Plan = l.plan
 	case w.Attempt > d.Attempt || w.Reserved > d.Reserved || d.Completed == 0 && w.Completed > 0 || d.Stopped != w.Stopped:
 	default:
 		return Write{}, false
@@ -103,8 +113,14 @@ func (l *Ledger) Due() (Write, bool) {
 // Written: a write is durable.
 func (l *Ledger) Written(w Write) {
 	l.writing = false
-	if w.End != nil {
+	switch {
+	case w.End != nil:
 		l.ended = true
+		return
+	case w.Plan != nil:
+		if l.plan == w.Plan { // no other one has been wanted since
+			l.plan = nil
+		}
 		return
 	}
 	l.durable = w.Progress

@@ -130,3 +130,39 @@ func TestLedger_Stop_IsWrittenAtOnce(t *testing.T) {
 		t.Errorf("after the write due %t, recorded %t", due, l.StopRecorded())
 	}
 }
+
+func TestLedger_PlanIsRecorded_BeforeProgressAndOnlyTheLatestCounts(t *testing.T) {
+	var l Ledger
+	l.ReserveAttempt(1)
+	first, second := Plan{Parallelism: 2}, Plan{Parallelism: 3}
+	l.Replan(first)
+	w, due := l.Due()
+	if !due || w.Plan == nil || w.Plan.Parallelism != 2 || l.PlanRecorded() {
+		t.Fatalf("the first plan is not due: %+v", w)
+	}
+	l.Replan(second)
+	l.Written(w)
+	if l.PlanRecorded() {
+		t.Fatal("the second plan counts as recorded with the first")
+	}
+	w, due = l.Due()
+	if !due || w.Plan == nil || w.Plan.Parallelism != 3 {
+		t.Fatalf("the second plan is not due: %+v", w)
+	}
+	l.Written(w)
+	if w, due = l.Due(); !l.PlanRecorded() || !due || w.Plan != nil || w.Progress.Attempt != 1 {
+		t.Fatalf("the progress is not due behind the plans: %+v", w)
+	}
+	l.Written(w)
+	l.Replan(first)
+	l.SetEnd(End{})
+	if w, _ = l.Due(); w.End == nil {
+		t.Errorf("the end is not first: %+v", w)
+	}
+	if l.Written(w); l.writing {
+		t.Error("a write is out")
+	}
+	if w, due = l.Due(); due {
+		t.Errorf("behind the end %+v is written", w)
+	}
+}

@@ -34,6 +34,14 @@ type Progress struct {
 	Stopped string `json:",omitempty"`
 }
 
+// Plan is how a job runs since its parallelism was changed, in the place of what it was submitted with. It is recorded before any task of it is
+// deployed, and the next job master goes on with it.
+type Plan struct {
+	Parallelism         int            // as in job.Options
+	OperatorParallelism map[string]int `json:",omitempty"` // as in job.Options
+	Graph               *job.Graph
+}
+
 // End says that a job has ended. Such a job never runs again.
 type End struct {
 	State     job.State // Finished, Canceled or Failed
@@ -50,7 +58,8 @@ type End struct {
 
 // Record is all that is kept of a job.
 type Record struct {
-	Job      Job
+	Job      Job // with the options and the graph of Plan, if there is one
 	Progress Progress
-	End      *End // nil: it has not ended
+	Plan     *Plan // nil: its parallelism was never changed
+	End      *End  // nil: it has not ended
 }

@@ -17,12 +17,13 @@ import (
 	"github.com/weirstream/weir/internal/storage"
 )
 
-// The files of a data directory: lock, epoch, and jobs/<job>/{job,progress,end}.
+// The files of a data directory: lock, epoch, and jobs/<job>/{job,plan,progress,end}.
 const (
 	lockFile     = "lock"
 	epochFile    = "epoch"
 	jobsDir      = "jobs"
 	jobFile      = "job"
+	planFile     = "plan"
 	progressFile = "progress"
 	endFile      = "end"
 )
@@ -113,6 +114,11 @@ func (s *Store) SetProgress(ctx context.Context, id job.ID, p Progress) error {
 	return s.write(ctx, name(id, progressFile), kindProgress, p, storage.Replace)
 }
 
+// SetPlan replaces the plan of a job.
+func (s *Store) SetPlan(ctx context.Context, id job.ID, p Plan) error {
+	return s.write(ctx, name(id, planFile), kindPlan, p, storage.Replace)
+}
+
 // SetEnd records that a job has ended, or that it is cleaned up after.
 func (s *Store) SetEnd(ctx context.Context, id job.ID, e End) error {
 	return s.write(ctx, name(id, endFile), kindEnd, e, storage.Replace)
@@ -120,7 +126,7 @@ func (s *Store) SetEnd(ctx context.Context, id job.ID, e End) error {
 
 // RemoveJob forgets a job that has ended or never began. The end goes last: what is left when only a part was removed is recognised by it.
 func (s *Store) RemoveJob(ctx context.Context, id job.ID) error {
-	for _, file := range []string{progressFile, jobFile, endFile} {
+	for _, file := range []string{progressFile, planFile, jobFile, endFile} {
 		if err := s.files.Remove(ctx, name(id, file)); err != nil {
 			return s.broken(name(id, file), err)
 		}
@@ -141,7 +147,7 @@ func (s *Store) readJobs(ctx context.Context) error {
 	var dirs []string
 	for _, info := range infos {
 		switch parent, file := path.Split(info.Path); {
-		case strings.Count(info.Path, "/") == 2 && (file == jobFile || file == progressFile || file == endFile):
+		case strings.Count(info.Path, "/") == 2 && slices.Contains([]string{jobFile, planFile, progressFile, endFile}, file):
 			dirs = append(dirs, strings.TrimSuffix(parent, "/"))
 		default:
 			return s.broken(info.Path, errors.New("no job master has made it"))
@@ -189,6 +195,9 @@ func (s *Store) readJob(ctx context.Context, dir string) (*Record, error) {
 	case ended && !end.State.Terminal():
 		return nil, s.broken(path.Join(dir, endFile), fmt.Errorf("it says that the job has ended as %s", end.State))
 	}
+	if err := s.readPlan(ctx, path.Join(dir, planFile), &r); err != nil {
+		return nil, err
+	}
 	if _, err := s.read(ctx, path.Join(dir, progressFile), kindProgress, &r.Progress); err != nil {
 		return nil, err
 	}
@@ -196,6 +205,20 @@ func (s *Store) readJob(ctx context.Context, dir string) (*Record, error) {
 		r.End = &end
 	}
 	return &r, nil
+}
+
+// readPlan puts the plan in the place of what the job was submitted with.
+func (s *Store) readPlan(ctx context.Context, file string, r *Record) error {
+	var p Plan
+	if found, err := s.read(ctx, file, kindPlan, &p); !found || err != nil {
+		return err
+	}
+	if p.Graph == nil {
+		return s.broken(file, errors.New("it has no graph"))
+	}
+	r.Plan = &p
+	r.Job.Graph, r.Job.Options.Parallelism, r.Job.Options.OperatorParallelism = p.Graph, p.Parallelism, p.OperatorParallelism
+	return nil
 }
 
 // read decodes a file; false: there is none.

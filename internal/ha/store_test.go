@@ -85,8 +85,14 @@ func TestRecords_AreThereAfterReopening_InOrderOfSubmission(t *testing.T) {
 	must(t, s.SetEnd(t.Context(), "a/b", end))
 	end.Clean = true
 	must(t, s.SetEnd(t.Context(), "a/b", end))
+	replanned := *first.Graph
+	replanned.Vertices = []job.Vertex{{ID: "a", Parallelism: 4, MaxParallelism: 8}}
+	plan := Plan{Parallelism: 4, OperatorParallelism: map[string]int{"a": 4}, Graph: &replanned}
+	must(t, s.SetPlan(t.Context(), "z", Plan{Parallelism: 3, Graph: first.Graph}))
+	must(t, s.SetPlan(t.Context(), "z", plan))
 	s = reopen(t, s, dir)
-	want := []Record{{Job: first, Progress: Progress{2, 200, 17, "/save/savepoint-z-1"}}, {Job: second, End: &end}}
+	first.Graph, first.Options.Parallelism, first.Options.OperatorParallelism = plan.Graph, 4, plan.OperatorParallelism
+	want := []Record{{Job: first, Plan: &plan, Progress: Progress{2, 200, 17, "/save/savepoint-z-1"}}, {Job: second, End: &end}}
 	if diff := cmp.Diff(want, s.Jobs()); diff != "" {
 		t.Errorf("records (-want +got):\n%s", diff)
 	}
@@ -116,7 +122,7 @@ func TestFault_B91_DamagedRecord_FailsTheStartAndNamesTheFile(t *testing.T) {
 		},
 	}
 	for what, spoil := range damage {
-		for _, file := range []string{"jobs/a/job", "jobs/a/progress", "jobs/a/end", "epoch"} {
+		for _, file := range []string{"jobs/a/job", "jobs/a/plan", "jobs/a/progress", "jobs/a/end", "epoch"} {
 			if what == "exchanged" && file == "epoch" {
 				continue
 			}
@@ -124,6 +130,7 @@ func TestFault_B91_DamagedRecord_FailsTheStartAndNamesTheFile(t *testing.T) {
 				dir := t.TempDir()
 				s := open(t, dir)
 				must(t, s.CreateJob(t.Context(), testJob("a", 1)))
+				must(t, s.SetPlan(t.Context(), "a", Plan{Parallelism: 1, Graph: testJob("a", 1).Graph}))
 				must(t, s.SetProgress(t.Context(), "a", Progress{Attempt: 1}))
 				must(t, s.SetEnd(t.Context(), "a", End{State: job.Finished}))
 				must(t, s.Close())

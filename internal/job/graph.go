@@ -75,6 +75,18 @@ func (g *Graph) Vertex(id VertexID) *Vertex {
 	return nil
 }
 
+// VertexOf returns the vertex that has an operator, or nil.
+func (g *Graph) VertexOf(operator string) *Vertex {
+	for i := range g.Vertices {
+		for _, op := range g.Vertices[i].Operators {
+			if op.ID == operator {
+				return &g.Vertices[i]
+			}
+		}
+	}
+	return nil
+}
+
 // Inputs returns the edges that end in v, in graph order.
 func (g *Graph) Inputs(v VertexID) []Edge { return g.edges(func(e Edge) bool { return e.To == v }) }
 

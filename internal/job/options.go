@@ -6,10 +6,12 @@ import "time"
 type Options struct {
 	Parallelism    int // 0: the job's own default, else 1
 	MaxParallelism int
-	Checkpoint     CheckpointOptions
-	Restart        RestartOptions
-	Exchange       ExchangeOptions
-	State          StateOptions
+	// OperatorParallelism is that of single operators, by their ids, in the place of all else that says it.
+	OperatorParallelism map[string]int `json:",omitempty"`
+	Checkpoint          CheckpointOptions
+	Restart             RestartOptions
+	Exchange            ExchangeOptions
+	State               StateOptions
 }
 
 // MaxConcurrentCheckpoints is the limit of CheckpointOptions.MaxConcurrent: a task writes no more snapshots at a time.

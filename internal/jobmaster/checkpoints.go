@@ -13,6 +13,7 @@ import (
 	"github.com/weirstream/weir/internal/coordinator"
 	"github.com/weirstream/weir/internal/gateway"
 	"github.com/weirstream/weir/internal/job"
+	"github.com/weirstream/weir/internal/rescale"
 	"github.com/weirstream/weir/internal/scheduler"
 )
 
@@ -45,6 +46,11 @@ func (l *jobLoop) coordinate(ctx context.Context, e coordinator.Effect) {
 	case coordinator.RemoveShared:
 		l.removeShared(ctx, e)
 	case coordinator.Reply:
+		if s := &l.running.rescaling; e.Request == s.checkpoint {
+			s.checkpoint = 0
+			l.feed(rescale.Checkpointed{ID: e.ID, Duration: e.Duration, Problem: problemOf(e)})
+			return
+		}
 		answer := l.calls.trigger[e.Request]
 		delete(l.calls.trigger, e.Request)
 		l.reply(func() { answer <- e })
@@ -65,6 +71,14 @@ func (l *jobLoop) coordinate(ctx context.Context, e coordinator.Effect) {
 	default:
 		panic(fmt.Sprintf("jobmaster: unknown effect %T", e))
 	}
+}
+
+// problemOf is why a checkpoint did not complete; empty: it did.
+func problemOf(r coordinator.Reply) string {
+	if r.Reason == checkpoint.None {
+		return ""
+	}
+	return fmt.Sprintf("%s: %s", r.Reason, r.Message)
 }
 
 // store makes a storage call beside the loop; its answer comes back as an event. It outlives ctx: what was begun when the job master

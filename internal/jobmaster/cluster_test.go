@@ -2,6 +2,7 @@ package jobmaster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -123,9 +124,9 @@ type script struct {
 // graphOf is a source vertex and an aggregation with the given parallelism. In the job "pipelines" they are connected forward, so that each subtask is a
 // failover region.
 func graphOf(name string, parallelism int) *job.Graph {
-	g := &job.Graph{Name: name, Fingerprint: "f1", Vertices: []job.Vertex{
-		{ID: "src", Name: "src", Parallelism: parallelism, MaxParallelism: 8, Operators: []job.Operator{{ID: "src", Kind: "source"}}},
-		{ID: "agg", Name: "agg", Parallelism: parallelism, MaxParallelism: 8, Operators: []job.Operator{{ID: "agg", Kind: "reduce"}}},
+	g := &job.Graph{Name: name, Fingerprint: fmt.Sprintf("f%d", parallelism), Vertices: []job.Vertex{
+		{ID: "src", Name: "src", Parallelism: parallelism, MaxParallelism: 8, Operators: []job.Operator{{ID: "src", Kind: "source", Stateful: true}}},
+		{ID: "agg", Name: "agg", Parallelism: parallelism, MaxParallelism: 8, Operators: []job.Operator{{ID: "agg", Kind: "reduce", Stateful: true}}},
 	}, Edges: []job.Edge{{ID: "src->agg", From: "src", To: "agg", Partitioning: job.Hash}}}
 	for i := range 3 {
 		g.Vertices[0].Splits = append(g.Vertices[0].Splits, []byte{byte(i)})
@@ -212,6 +213,12 @@ func (x *executor) PlanJob(_ context.Context, r gateway.PlanJob) (*job.Graph, er
 		return nil, &gateway.Error{Code: gateway.InvalidArgument, Reason: gateway.ReasonBadParameter, Message: "parameter bad is bad"}
 	}
 	g := graphOf(r.JobName, max(r.Options.Parallelism, 1))
+	if n := r.Options.OperatorParallelism["agg"]; n > 0 {
+		g.Vertices[1].Parallelism, g.Fingerprint = n, fmt.Sprintf("%s-%d", g.Fingerprint, n)
+	}
+	if r.WithoutSplits {
+		g.Vertices[0].Splits = nil
+	}
 	if id := r.Params["hook"]; id != "" {
 		g.MasterHooks = []string{id}
 	}
@@ -299,7 +306,7 @@ func (x *executor) TriggerCheckpoint(ctx context.Context, r gateway.TriggerCheck
 			if location.Is(r.Dir) {
 				files = x.c.elsewhere
 			}
-			if err := files.CreateFile(x.c.t.Context(), r.Dir+"/"+file, []byte("state")); err != nil {
+			if err := files.CreateFile(x.c.t.Context(), r.Dir+"/"+file, []byte("state")); err != nil && !errors.Is(err, errDead) {
 				x.c.t.Errorf("write state: %v", err)
 			}
 			v, err := x.c.m.AcknowledgeCheckpoint(x.c.t.Context(), ackOf(a, r.ID))

@@ -16,11 +16,12 @@ import (
 	"github.com/weirstream/weir/internal/inbox"
 	"github.com/weirstream/weir/internal/job"
 	"github.com/weirstream/weir/internal/masterhook"
+	"github.com/weirstream/weir/internal/rescale"
 	"github.com/weirstream/weir/internal/scheduler"
 	"github.com/weirstream/weir/internal/slotpool"
 )
 
-// spec is what a job was submitted as. It never changes.
+// spec is what a job was submitted as. Only the loop changes it, when the job is rescaled: its graph, and what its options say of parallelism.
 type spec struct {
 	id        job.ID
 	order     int // of submission
@@ -67,6 +68,7 @@ type execution struct {
 	failing   map[job.AttemptID]bool // reported as FAILED by one heartbeat
 	behind    map[job.AttemptID]bool // said that they work off a backlog
 	all       bool                   // the coordinator knows that all tasks run
+	rescaling rescaling
 }
 
 type recordCounts struct{ in, out int64 }
@@ -111,6 +113,7 @@ func newJobLoop(cfg *Config, r *slotpool.Registry, s spec) *jobLoop {
 	l.running = execution{
 		sessions: map[job.ExecutorID]*slotpool.Session{}, senders: map[job.ExecutorID]*sender{}, placed: map[job.AttemptID]job.ExecutorID{},
 		counts: map[job.AttemptID]recordCounts{}, behind: map[job.AttemptID]bool{}, failing: map[job.AttemptID]bool{},
+		rescaling: rescaling{answers: map[int]chan<- rescale.Answer{}},
 	}
 	l.calling.hooks = hookCalls{set: s.hooks, stops: map[int]context.CancelFunc{}}
 	l.calls.acks = map[coordinator.RequestID]chan<- checkpoint.Verdict{}
@@ -219,6 +222,10 @@ func (l *jobLoop) settle(ctx context.Context) {
 			for _, e := range l.sched.Step(time.Now(), ev) {
 				l.schedule(ctx, e)
 			}
+		case rescale.Event:
+			for _, e := range l.running.rescaling.core.Step(time.Now(), ev) {
+				l.rescale(ctx, e)
+			}
 		case coordinator.Event:
 			for _, e := range l.coord.Step(time.Now(), ev) {
 				l.coordinate(ctx, e)
@@ -250,17 +257,22 @@ func (l *jobLoop) tick(now time.Time) {
 	if at, ok := l.coord.Deadline(); ok && !now.Before(at) {
 		l.feed(coordinator.Tick{})
 	}
+	if at, ok := l.running.rescaling.core.Deadline(); ok && !now.Before(at) {
+		l.feed(rescale.Tick{})
+	}
 }
 
-// arm sets the one timer to the earlier deadline of the cores.
+// arm sets the one timer to the earliest deadline of the cores.
 func (l *jobLoop) arm(timer *time.Timer) {
 	timer.Stop()
-	at, ok := l.sched.Deadline()
-	if other, has := l.coord.Deadline(); has && (!ok || other.Before(at)) {
-		at, ok = other, true
+	var next time.Time
+	for _, deadline := range []func() (time.Time, bool){l.sched.Deadline, l.coord.Deadline, l.running.rescaling.core.Deadline} {
+		if at, ok := deadline(); ok && (next.IsZero() || at.Before(next)) {
+			next = at
+		}
 	}
-	if ok {
-		timer.Reset(max(time.Until(at), 0))
+	if !next.IsZero() {
+		timer.Reset(max(time.Until(next), 0))
 	}
 }
 

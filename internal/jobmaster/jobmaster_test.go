@@ -21,7 +21,7 @@ func TestJob_RunsTakesCheckpointsAndFinishes(t *testing.T) {
 		a, b := c.start("a", 1, script{}), c.start("b", 1, script{})
 		id := c.submit(2)
 		s := c.expect(id, job.Running)
-		if runningTasks(s) != 4 || s.Restarts != 0 || s.Fingerprint != "f1" {
+		if runningTasks(s) != 4 || s.Restarts != 0 || s.Fingerprint != "f2" {
 			t.Fatalf("status %+v, want 4 running tasks", s)
 		}
 		checkFreshStart(t, a, b)

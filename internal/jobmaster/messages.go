@@ -76,6 +76,12 @@ type triggerRequest struct {
 }
 
 func (m triggerRequest) apply(l *jobLoop) {
+	if m.stop != job.StopNone && l.running.rescaling.core.Active() {
+		l.reply(func() {
+			m.answer <- coordinator.Reply{Reason: checkpoint.NotAllRunning, Message: "the job is being rescaled; wait for the end of that"}
+		})
+		return
+	}
 	l.calls.last++
 	l.calls.trigger[l.calls.last] = m.answer
 	l.feed(coordinator.TriggerRequested{Request: l.calls.last, Kind: m.kind, Directory: m.directory, Stop: m.stop})

@@ -13,6 +13,7 @@ import (
 	"github.com/weirstream/weir/internal/gateway"
 	"github.com/weirstream/weir/internal/ha"
 	"github.com/weirstream/weir/internal/job"
+	"github.com/weirstream/weir/internal/rescale"
 	"github.com/weirstream/weir/internal/scheduler"
 	"github.com/weirstream/weir/internal/slotpool"
 )
@@ -22,9 +23,12 @@ func (l *jobLoop) schedule(ctx context.Context, e scheduler.Effect) {
 	switch e := e.(type) {
 	case scheduler.RequestSlots:
 		l.running.request++
-		l.granted(l.registry.Request(slotpool.Request{
+		a := l.registry.Request(slotpool.Request{
 			Job: l.id, Name: l.name, Order: l.order, Number: l.running.request, Count: e.Count, Keep: slotpool.PerExecutor(e.Keep), Prefer: slotpool.PerExecutor(e.Prefer),
-		}))
+		})
+		if e.Count > 0 {
+			l.granted(a)
+		}
 	case scheduler.ReleaseSlots:
 		l.running.request++
 		l.running.deploying = nil
@@ -44,6 +48,7 @@ func (l *jobLoop) schedule(ctx context.Context, e scheduler.Effect) {
 	case scheduler.TasksRunning:
 		l.note(e)
 		l.running.all = true
+		l.allRun(time.Now())
 		l.feed(coordinator.TasksRunning{Tasks: l.coordinated(e), Random: l.cfg.Random()})
 	case scheduler.TasksStopped:
 		l.running.all = false
@@ -54,7 +59,18 @@ func (l *jobLoop) schedule(ctx context.Context, e scheduler.Effect) {
 	case scheduler.EndOfDataReached:
 		l.note(e)
 		l.feed(coordinator.EndOfDataReached{})
-	case scheduler.Waiting, scheduler.RegionsRestart:
+	case scheduler.Replanned:
+		l.note(e)
+		l.replanned(e.Graph)
+	case scheduler.ReplanFailed:
+		l.note(e)
+		l.tellRescale(rescale.Failed{Failure: e.Failure})
+	case scheduler.Waiting:
+		l.note(e)
+		if e.Detail != "" {
+			l.tellRescale(rescale.Short{})
+		}
+	case scheduler.RegionsRestart:
 		l.note(e)
 	default:
 		panic(fmt.Sprintf("jobmaster: unknown effect %T", e))
@@ -92,9 +108,13 @@ func (l *jobLoop) granted(a slotpool.Allocation) {
 }
 
 func (l *jobLoop) statusChanged(e scheduler.JobStatusChanged) {
+	if e.To == job.Running {
+		l.tellRescale(rescale.Deployed{})
+	}
 	if !e.To.Terminal() {
 		return
 	}
+	l.tellRescale(rescale.Ended{State: e.To})
 	l.end.at = time.Now()
 	l.calling.hooks.stop()
 	l.recordEnd(ha.End{
@@ -156,6 +176,9 @@ func (l *jobLoop) deploy() {
 	if l.running.deploying == nil || !l.coord.Settled() || !l.attemptRecorded() || !l.calling.hooks.restored {
 		return
 	}
+	if l.tellCoordinator() {
+		return
+	}
 	placements := l.awaited(l.running.deploying)
 	l.running.deploying = nil
 	if len(placements) == 0 {
@@ -168,7 +191,10 @@ func (l *jobLoop) deploy() {
 		l.feed(scheduler.TasksUnknown{Attempts: attemptsOf(placements)}) // they were never sent
 		return
 	}
-	l.running.restored = 0
+	l.running.restored, l.running.rescaling.began = 0, time.Time{}
+	if len(placements) == len(l.graph.Tasks()) {
+		l.running.rescaling.began = time.Now()
+	}
 	if from != nil {
 		l.running.restored = from.Metadata.ID
 		restored := coordinator.Restored{ID: from.Metadata.ID, Kind: from.Metadata.Kind, Dir: from.Dir}

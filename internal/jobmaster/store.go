@@ -12,12 +12,14 @@ import (
 	"github.com/weirstream/weir/internal/gateway"
 	"github.com/weirstream/weir/internal/ha"
 	"github.com/weirstream/weir/internal/job"
+	"github.com/weirstream/weir/internal/rescale"
 )
 
 // JobStore keeps the records of jobs for the next job master. What has returned without an error is durable; after an error it may be.
 type JobStore interface {
 	CreateJob(ctx context.Context, j ha.Job) error
 	SetProgress(ctx context.Context, id job.ID, p ha.Progress) error
+	SetPlan(ctx context.Context, id job.ID, p ha.Plan) error
 	SetEnd(ctx context.Context, id job.ID, e ha.End) error
 	RemoveJob(ctx context.Context, id job.ID) error
 }
@@ -59,9 +61,9 @@ func (m *JobMaster) forget(ctx context.Context, ids []job.ID) {
 	}
 }
 
-// attemptRecorded says that the tasks of this execution may be deployed.
+// attemptRecorded says that the tasks of this execution may be deployed: its number and the plan that they go by are recorded.
 func (l *jobLoop) attemptRecorded() bool {
-	return l.cfg.Store == nil || l.calling.ledger.AttemptReserved()
+	return l.cfg.Store == nil || l.calling.ledger.AttemptReserved() && l.calling.ledger.PlanRecorded()
 }
 
 // reserveID reports that the id of a checkpoint is reserved. If not it is held until it is.
@@ -125,8 +127,11 @@ func (l *jobLoop) record(ctx context.Context) {
 func (l *jobLoop) write(ctx context.Context, w ha.Write) {
 	l.work.Go(func() {
 		done := l.retry(ctx, "write a record of the job", func(ctx context.Context) error {
-			if w.End != nil {
+			switch {
+			case w.End != nil:
 				return l.cfg.Store.SetEnd(ctx, l.id, *w.End)
+			case w.Plan != nil:
+				return l.cfg.Store.SetPlan(ctx, l.id, *w.Plan)
 			}
 			return l.cfg.Store.SetProgress(ctx, l.id, w.Progress)
 		})
@@ -160,6 +165,9 @@ type recordWritten struct{ write ha.Write }
 func (m recordWritten) apply(l *jobLoop) {
 	l.calling.ledger.Written(m.write)
 	l.changed = true
+	if m.write.Plan != nil && l.calling.ledger.PlanRecorded() {
+		l.tellRescale(rescale.Recorded{})
+	}
 	if m.write.End != nil {
 		l.feed(coordinator.Closed{DeleteAll: m.write.End.DeleteAll})
 	}

@@ -52,6 +52,13 @@ func (s *shelf) SetProgress(_ context.Context, id job.ID, p ha.Progress) error {
 	return s.do("progress", id, func(r *ha.Record) { r.Progress = p })
 }
 
+func (s *shelf) SetPlan(_ context.Context, id job.ID, p ha.Plan) error {
+	return s.do("plan", id, func(r *ha.Record) {
+		r.Plan = &p
+		r.Job.Graph, r.Job.Options.Parallelism, r.Job.Options.OperatorParallelism = p.Graph, p.Parallelism, p.OperatorParallelism
+	})
+}
+
 func (s *shelf) SetEnd(_ context.Context, id job.ID, e ha.End) error {
 	return s.do("end", id, func(r *ha.Record) { r.End = &e })
 }

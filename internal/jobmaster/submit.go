@@ -11,6 +11,7 @@ import (
 
 	"github.com/weirstream/weir/internal/gateway"
 	"github.com/weirstream/weir/internal/job"
+	"github.com/weirstream/weir/internal/recovery"
 	"github.com/weirstream/weir/internal/slotpool"
 )
 
@@ -20,7 +21,7 @@ func (m *JobMaster) Submit(ctx context.Context, r gateway.Submission) (job.ID, e
 	if err != nil {
 		return "", err
 	}
-	if r.Options, err = adopt(r, choice); err != nil {
+	if r.Options, err = recovery.Adopt(r, choice); err != nil {
 		return "", err
 	}
 	if err := gateway.CheckOptions(r.Options); err != nil {
@@ -29,7 +30,7 @@ func (m *JobMaster) Submit(ctx context.Context, r gateway.Submission) (job.ID, e
 	if r.Options.Checkpoint.IntervalDuringBacklog == 0 {
 		r.Options.Checkpoint.IntervalDuringBacklog = m.cfg.Rules.IntervalDuringBacklog
 	}
-	graph, err := m.plan(ctx, gateway.PlanJob{JobName: r.JobName, Params: r.Params, Options: r.Options})
+	graph, err := plan(ctx, m.registry, gateway.PlanJob{JobName: r.JobName, Params: r.Params, Options: r.Options})
 	if err != nil {
 		return "", err
 	}
@@ -39,7 +40,7 @@ func (m *JobMaster) Submit(ctx context.Context, r gateway.Submission) (job.ID, e
 	}
 	s := spec{
 		id: m.cfg.NewID(), order: m.nextOrder(), name: r.JobName, params: r.Params, options: r.Options.Effective(),
-		graph: graph, submitted: time.Now(), restored: from.completed,
+		graph: graph, submitted: time.Now(), restored: from.Completed,
 	}
 	if s.hooks, err = m.cfg.openHooks(ctx, s); err != nil {
 		return "", err
@@ -49,7 +50,7 @@ func (m *JobMaster) Submit(ctx context.Context, r gateway.Submission) (job.ID, e
 		return "", err
 	}
 	l.log.Info("job submitted", zap.String("name", r.JobName), zap.Any("params", r.Params), zap.String("restore", r.RestorePath))
-	for _, r := range from.remarks {
+	for _, r := range from.Remarks {
 		l.note(r)
 	}
 	if err := m.start(ctx, l); err != nil {
@@ -60,13 +61,13 @@ func (m *JobMaster) Submit(ctx context.Context, r gateway.Submission) (job.ID, e
 }
 
 // plan has an executor that has the job make its graph. One that cannot be reached gives way to the next.
-func (m *JobMaster) plan(ctx context.Context, r gateway.PlanJob) (*job.Graph, error) {
+func plan(ctx context.Context, registry *slotpool.Registry, r gateway.PlanJob) (*job.Graph, error) {
 	if r.JobName == "" {
 		return nil, &gateway.Error{
 			Code: gateway.InvalidArgument, Reason: gateway.ReasonBadParameter, Message: "the submission names no job", Remedy: "name the job to run",
 		}
 	}
-	have, all := m.registry.With(r.JobName)
+	have, all := registry.With(r.JobName)
 	if len(all) == 0 {
 		return nil, &gateway.Error{
 			Code: gateway.Unavailable, Reason: gateway.ReasonNoExecutors, Message: "no task executor is registered",

@@ -6,7 +6,7 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/weirstream/weir/internal/coordinator"
+	"github.com/weirstream/weir/internal/board"
 	"github.com/weirstream/weir/internal/job"
 	"github.com/weirstream/weir/internal/retention"
 )
@@ -48,7 +48,7 @@ func (m *JobMaster) liveCheckpoints() map[job.ID]retention.Activity {
 	out := map[job.ID]retention.Activity{}
 	for _, l := range m.loops() {
 		if !l.hasEnded() {
-			out[l.id] = coordinator.Activity(l.board.Read().Checkpoints)
+			out[l.id] = board.Activity(l.board.Read().Checkpoints)
 		}
 	}
 	return out

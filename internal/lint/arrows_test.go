@@ -52,11 +52,12 @@ var arrows = map[string][]string{
 	"internal/inbox":      {},
 	"internal/masterhook": {"internal/job", "internal/checkpoint", "internal/gateway"},
 	"internal/slotpool":   {"internal/job", "internal/gateway"},
-	"internal/board":      {"internal/checkpoint", "internal/coordinator", "internal/gateway"},
-	"internal/recovery":   {"internal/job", "internal/checkpoint", "internal/archive", "internal/ha"},
+	"internal/board":      {"internal/checkpoint", "internal/coordinator", "internal/gateway", "internal/retention"},
+	"internal/recovery":   {"internal/job", "internal/checkpoint", "internal/archive", "internal/gateway", "internal/ha", "internal/stateschema"},
+	"internal/rescale":    {"internal/job", "internal/checkpoint", "internal/gateway"},
 	"internal/jobmaster": {
 		"internal/job", "internal/checkpoint", "internal/gateway", "internal/coordinator", "internal/scheduler", "internal/slotpool", "internal/inbox", "internal/ha",
-		"internal/archive", "internal/masterhook", "internal/location", "internal/board", "internal/recovery", "internal/retention", "internal/stateschema",
+		"internal/archive", "internal/masterhook", "internal/location", "internal/board", "internal/recovery", "internal/rescale", "internal/retention",
 	},
 
 	"internal/rpc/pb": {},
@@ -69,7 +70,7 @@ var arrows = map[string][]string{
 	},
 	"internal/sim": {
 		"internal/job", "internal/checkpoint", "internal/element", "internal/coordinator", "internal/scheduler", "internal/task",
-		"internal/gateway", "internal/ha", "internal/slotpool", "internal/storage", "internal/storage/storagetest", "internal/retention",
+		"internal/gateway", "internal/board", "internal/ha", "internal/slotpool", "internal/storage", "internal/storage/storagetest", "internal/retention",
 	},
 	"internal/metrics": {"internal/job", "internal/gateway"},
 	"internal/inspect": {"internal/job", "internal/checkpoint", "internal/retention", "internal/compression", "internal/location", "internal/storage", "internal/storage/schemes", "stream/codec"},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/weirstream/weir/internal/job"
@@ -88,7 +89,15 @@ func oneLine(err error) error {
 // link chains the nodes and makes vertices and edges of them.
 func (p *Program) link(nodes []*stream.Node, opts job.Options) error {
 	of := map[*stream.Node]*chain{}
+	for _, id := range slices.Sorted(maps.Keys(opts.OperatorParallelism)) {
+		if !slices.ContainsFunc(nodes, func(n *stream.Node) bool { return n.ID == id }) {
+			return fmt.Errorf("a parallelism is chosen for operator %s, which the job does not have", id)
+		}
+	}
 	for _, n := range nodes {
+		if own, chosen := opts.OperatorParallelism[n.ID]; chosen {
+			n.Parallelism = own
+		}
 		if n.Parallelism == 0 {
 			n.Parallelism = opts.Parallelism
 		}

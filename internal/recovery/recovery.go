@@ -1,5 +1,5 @@
-// Package recovery reads what a job master finds of a job that an earlier one has run: the checkpoint that the job goes on from, and those that are
-// kept beside it.
+// Package recovery reads the checkpoint that a job starts from: the one that it was submitted with, or what a job master finds of a job that an earlier
+// one has run.
 //
 // Owns: nothing; it only reads, and makes durable what it has chosen.
 //
@@ -9,7 +9,7 @@
 //
 // Not here: what the job master does with it (package jobmaster), which of the files belong together (package checkpoint).
 //
-// Start at: Read.
+// Start at: Read for recoveries, Choose for submissions.
 package recovery
 
 import (

@@ -73,6 +73,11 @@ func (c *jobsClient) Stop(ctx context.Context, r gateway.StopJob) (gateway.StopR
 	return gateway.StopResult{State: showEnum[job.State](answer.GetState(), pb.JobState_name), Savepoint: decodeResult(answer)}, err
 }
 
+func (c *jobsClient) Rescale(ctx context.Context, r gateway.RescaleJob) (gateway.RescaleResult, error) {
+	answer, err := call(ctx, c.peer, WaitTimeout, c.pb.RescaleJob, encodeRescaleJob(r))
+	return decodeRescaleResult(answer), err
+}
+
 func (c *jobsClient) TriggerCheckpoint(ctx context.Context, id job.ID, epoch job.LeaderEpoch) (gateway.CheckpointResult, error) {
 	request := &pb.TriggerJobCheckpointRequest{JobId: string(id), LeaderEpoch: uint64(epoch)}
 	answer, err := call(ctx, c.peer, WaitTimeout, c.pb.TriggerCheckpoint, request)

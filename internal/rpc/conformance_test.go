@@ -98,6 +98,9 @@ func jobMethods() []method {
 		unary("Stop", WaitTimeout, func(s sides, ctx context.Context, r gateway.StopJob) (gateway.StopResult, error) {
 			return s.jobs.Stop(ctx, r)
 		}),
+		unary("Rescale", WaitTimeout, func(s sides, ctx context.Context, r gateway.RescaleJob) (gateway.RescaleResult, error) {
+			return s.jobs.Rescale(ctx, r)
+		}),
 		unary("TriggerSavepoint", WaitTimeout, func(s sides, ctx context.Context, a triggerArgs) (gateway.CheckpointResult, error) {
 			return s.jobs.TriggerSavepoint(ctx, a.ID, a.Epoch, a.Dir)
 		}),

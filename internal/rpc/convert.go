@@ -41,6 +41,29 @@ func tryEach[A, B any](what string, in []A, f func(A) (B, error)) ([]B, error) {
 // encodeInt saturates.
 func encodeInt(n int) int32 { return int32(max(math.MinInt32, min(math.MaxInt32, n))) }
 
+// encodeEach keeps what is not there apart from what is empty: a map that is nil stays so.
+func encodeEach[K ~string](in map[K]int) map[string]int32 {
+	if len(in) == 0 {
+		return nil
+	}
+	out := make(map[string]int32, len(in))
+	for id, n := range in {
+		out[string(id)] = encodeInt(n)
+	}
+	return out
+}
+
+func decodeEach[K ~string](in map[string]int32) map[K]int {
+	if len(in) == 0 {
+		return nil
+	}
+	out := make(map[K]int, len(in))
+	for id, n := range in {
+		out[K(id)] = int(n)
+	}
+	return out
+}
+
 func encodeInts(in []int) []int32 { return each(in, encodeInt) }
 
 // encodeText makes free text fit to travel: a string on the wire must be UTF-8, and a message of an error can hold anything.

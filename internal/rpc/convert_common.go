@@ -85,6 +85,7 @@ func encodeOptions(o job.Options) *pb.JobOptions {
 	c, r, x := o.Checkpoint, o.Restart, o.Exchange
 	return &pb.JobOptions{
 		Parallelism: encodeInt(o.Parallelism), MaxParallelism: encodeInt(o.MaxParallelism),
+		OperatorParallelism: encodeEach(o.OperatorParallelism),
 		Checkpoint: &pb.CheckpointOptions{
 			IntervalMs: encodeDuration(c.Interval, time.Millisecond), MinPauseMs: encodeDuration(c.MinPause, time.Millisecond),
 			TimeoutMs: encodeDuration(c.Timeout, time.Millisecond), Retained: encodeInt(c.Retained), MaxConcurrent: encodeInt(c.MaxConcurrent),
@@ -111,6 +112,7 @@ func decodeOptions(p *pb.JobOptions) job.Options {
 	c, r, x := p.GetCheckpoint(), p.GetRestart(), p.GetExchange()
 	return job.Options{
 		Parallelism: int(p.GetParallelism()), MaxParallelism: int(p.GetMaxParallelism()),
+		OperatorParallelism: decodeEach[string](p.GetOperatorParallelism()),
 		Checkpoint: job.CheckpointOptions{
 			Interval: decodeDuration(c.GetIntervalMs(), time.Millisecond), MinPause: decodeDuration(c.GetMinPauseMs(), time.Millisecond),
 			Timeout: decodeDuration(c.GetTimeoutMs(), time.Millisecond), Retained: int(c.GetRetained()), MaxConcurrent: int(c.GetMaxConcurrent()),

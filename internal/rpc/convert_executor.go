@@ -11,11 +11,11 @@ import (
 )
 
 func encodePlanJob(r gateway.PlanJob) *pb.PlanJobRequest {
-	return &pb.PlanJobRequest{JobName: r.JobName, Params: r.Params, Options: encodeOptions(r.Options)}
+	return &pb.PlanJobRequest{JobName: r.JobName, Params: r.Params, Options: encodeOptions(r.Options), WithoutSplits: r.WithoutSplits}
 }
 
 func decodePlanJob(p *pb.PlanJobRequest) (gateway.PlanJob, error) {
-	r := gateway.PlanJob{JobName: p.GetJobName(), Params: p.GetParams(), Options: decodeOptions(p.GetOptions())}
+	r := gateway.PlanJob{JobName: p.GetJobName(), Params: p.GetParams(), Options: decodeOptions(p.GetOptions()), WithoutSplits: p.GetWithoutSplits()}
 	if r.JobName == "" {
 		return r, errors.New("no job name")
 	}

@@ -99,6 +99,8 @@ func conversions() []conversion {
 		convert("Ack", encodeAck, decodeAck),
 		convert("Decline", encodeDecline, decodeDecline),
 		convert("Submission", encodeSubmission, decodeSubmission),
+		convert("RescaleJob", encodeRescaleJob, decodeRescaleJob),
+		convert("RescaleResult", encodeRescaleResult, always(decodeRescaleResult)),
 		convert("JobStatus", encodeJobStatus, always(decodeJobStatus)),
 		convert("JobEvent", encodeJobEvent, always(decodeJobEvent)),
 		convert("CheckpointStatus", encodeCheckpointStatus, always(decodeCheckpointStatus)),

@@ -113,6 +113,10 @@ func (f fakeJobs) Stop(ctx context.Context, r gateway.StopJob) (gateway.StopResu
 	return ask[gateway.StopResult](ctx, f.fake, r)
 }
 
+func (f fakeJobs) Rescale(ctx context.Context, r gateway.RescaleJob) (gateway.RescaleResult, error) {
+	return ask[gateway.RescaleResult](ctx, f.fake, r)
+}
+
 func (f fakeJobs) TriggerCheckpoint(ctx context.Context, id job.ID, epoch job.LeaderEpoch) (gateway.CheckpointResult, error) {
 	return ask[gateway.CheckpointResult](ctx, f.fake, triggerArgs{ID: id, Epoch: epoch})
 }

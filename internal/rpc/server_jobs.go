@@ -71,6 +71,15 @@ func (s *jobsServer) StopJob(ctx context.Context, p *pb.StopJobRequest) (*pb.Sto
 	}, err
 }
 
+func (s *jobsServer) RescaleJob(ctx context.Context, p *pb.RescaleJobRequest) (*pb.RescaleJobResponse, error) {
+	request, err := decodeRescaleJob(p)
+	if err != nil {
+		return nil, badRequest(err)
+	}
+	r, err := s.jobs.Rescale(ctx, request)
+	return encodeRescaleResult(r), err
+}
+
 func (s *jobsServer) TriggerCheckpoint(ctx context.Context, p *pb.TriggerJobCheckpointRequest) (*pb.TriggerJobCheckpointResponse, error) {
 	id, err := decodeJobID(p.GetJobId())
 	if err != nil {

@@ -27,8 +27,10 @@ type Core struct {
 	seats   seats
 	waiting string // why the slots do not come; empty: they were not refused
 
-	// running and endOfData say that TasksRunning and EndOfDataReached were sent for the present attempts.
-	running, endOfData bool
+	said struct {
+		running, endOfData bool // TasksRunning and EndOfDataReached were sent for the present attempts
+	}
+	replanning replanning
 
 	restarts struct {
 		strategy strategy
@@ -69,16 +71,22 @@ func New(cfg Config) *Core {
 	if cfg.CancelTimeout == 0 {
 		cfg.CancelTimeout = defaultCancelTimeout
 	}
-	c := &Core{cfg: cfg, state: job.Created, byTask: map[job.TaskID]*execution{}}
+	c := &Core{cfg: cfg, state: job.Created}
 	c.restarts.strategy = newStrategy(cfg.Restart, cfg.Job)
-	for _, id := range cfg.Graph.Tasks() {
-		t := &execution{attempt: job.AttemptID{Job: cfg.Job, Task: id, Attempt: max(cfg.FirstAttempt, 1)}, state: job.TaskCreated}
+	c.populate(cfg.Graph, max(cfg.FirstAttempt, 1))
+	c.seats = newSeats(cfg.Graph)
+	return c
+}
+
+// populate makes the tasks of a graph, to be deployed.
+func (c *Core) populate(g *job.Graph, attempt int) {
+	c.cfg.Graph, c.tasks, c.byTask = g, nil, map[job.TaskID]*execution{}
+	for _, id := range g.Tasks() {
+		t := &execution{attempt: job.AttemptID{Job: c.cfg.Job, Task: id, Attempt: attempt}, state: job.TaskCreated}
 		c.tasks = append(c.tasks, t)
 		c.byTask[id] = t
 	}
 	c.regions = c.newRegions()
-	c.seats = newSeats(cfg.Graph)
-	return c
 }
 
 // Step takes an event and returns what is to be done about it, in this order. The slice is the caller's.
@@ -113,6 +121,8 @@ func (c *Core) dispatch(now time.Time, ev Event) {
 		c.restarts.strategy.progressed()
 	case CancelRequested:
 		c.cancelJob(now)
+	case Replan:
+		c.replan(now, ev)
 	case Tick:
 		c.restarts.strategy.stir(ev.Random)
 	default:
@@ -158,9 +168,17 @@ func (c *Core) Deadline() (time.Time, bool) {
 			earlier(c.cancelAgain)
 		}
 	}
-	for _, r := range c.regions {
-		if c.state == job.Restarting && r.phase == stopping && !r.live() {
-			earlier(r.at)
+	switch {
+	case c.state != job.Restarting || c.replanning.held:
+	case c.replanning.next != nil:
+		if c.liveTasks() == 0 {
+			earlier(c.delayed())
+		}
+	default:
+		for _, r := range c.regions {
+			if r.phase == stopping && !r.live() {
+				earlier(r.at)
+			}
 		}
 	}
 	return next, !next.IsZero()

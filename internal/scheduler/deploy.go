@@ -60,8 +60,11 @@ func (c *Core) slotsAllocated(now time.Time, e SlotsAllocated) {
 // resume deploys the regions that wait for nothing any more, and asks for slots for those that lack some. A region that has all its slots does not
 // wait for another one's.
 func (c *Core) resume(now time.Time) {
-	if !c.seats.begun() {
-		return // Start has not come
+	if !c.seats.begun() || c.replanning.held {
+		return // Start has not come, or the plan
+	}
+	if c.replanning.next != nil && !c.swap(now) {
+		return // the tasks of the old one have not ended
 	}
 	for _, r := range c.in(stopping) {
 		if !r.live() && !now.Before(r.at) {
@@ -92,7 +95,7 @@ func (c *Core) resume(now time.Time) {
 
 // deploy starts every task of the regions in its slot.
 func (c *Core) deploy(regions []*region) {
-	c.endOfData = false
+	c.said.endOfData = false
 	executors := map[job.ExecutorID]bool{}
 	var placements []job.Placement
 	for _, t := range c.tasks {
@@ -164,8 +167,8 @@ func (c *Core) announce(now time.Time) {
 	if c.state != job.Running {
 		return
 	}
-	if !c.running && c.count((*execution).takesPart) == len(c.tasks) {
-		c.running = true
+	if !c.said.running && c.count((*execution).takesPart) == len(c.tasks) {
+		c.said.running, c.replanning.trial = true, false
 		c.restarts.strategy.runs(now)
 		e := TasksRunning{Placements: c.placements((*execution).takesPart)}
 		for _, t := range c.tasks {
@@ -176,8 +179,8 @@ func (c *Core) announce(now time.Time) {
 		}
 		c.emit(e)
 	}
-	if c.running && !c.endOfData && c.count((*execution).hasEndOfData) == len(c.tasks) {
-		c.endOfData = true
+	if c.said.running && !c.said.endOfData && c.count((*execution).hasEndOfData) == len(c.tasks) {
+		c.said.endOfData = true
 		c.emit(EndOfDataReached{})
 	}
 }

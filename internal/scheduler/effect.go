@@ -13,7 +13,7 @@ type Effect interface {
 	String() string
 }
 
-// RequestSlots: allocate this many slots on executors that have the job; answer with SlotsAllocated or SlotsShort. It takes the place of an open
+// RequestSlots: allocate this many slots on executors that have the job; answer with SlotsAllocated or SlotsShort, unless none is wanted. It takes the place of an open
 // request. What the job has and does not keep is given back; but it may be allocated again at once, and is if it is preferred.
 type RequestSlots struct {
 	Count  int
@@ -79,6 +79,12 @@ type RegionsRestart struct {
 	Detail  string // e.g. "restart 3 in 400ms: 2 tasks of 8"
 }
 
+// Replanned: the last task of the old graph has ended, and the new one is in force. No task of it is deployed before the next effects.
+type Replanned struct{ Graph *job.Graph }
+
+// ReplanFailed: the tasks of a graph on trial cannot run. They are told to end; nothing is deployed until the next Replan.
+type ReplanFailed struct{ Failure job.Failure }
+
 // EndOfDataReached: every task has reached its end of input; the final checkpoint may be triggered.
 type EndOfDataReached struct{}
 
@@ -95,6 +101,8 @@ func (TasksRunning) effect()     {}
 func (TasksStopped) effect()     {}
 func (TaskFinished) effect()     {}
 func (RegionsRestart) effect()   {}
+func (Replanned) effect()        {}
+func (ReplanFailed) effect()     {}
 func (EndOfDataReached) effect() {}
 func (Waiting) effect()          {}
 

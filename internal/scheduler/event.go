@@ -60,6 +60,15 @@ type CheckpointCompleted struct{}
 // CancelRequested: the user cancels the job.
 type CancelRequested struct{}
 
+// Replan: the job shall run by another graph of its operators, with another parallelism, from its latest checkpoint. All tasks are stopped; when the
+// last one has ended the graph is in force, which Replanned says. It is no failure. It is refused, and counted as illegal, unless the job is
+// RUNNING or RESTARTING.
+type Replan struct {
+	Graph *job.Graph
+	// Trial: if the job would fail before all tasks have run by the graph, it does not: ReplanFailed says why, and it waits for the next Replan.
+	Trial bool
+}
+
 // Tick: time has passed; the loop sends it when the deadline that the core reported is reached. Random is in [0,1); it stirs the jitter,
 // which is otherwise a sequence that the job's id decides.
 type Tick struct{ Random float64 }
@@ -74,4 +83,5 @@ func (TasksUnknown) event()        {}
 func (JobFailed) event()           {}
 func (CheckpointCompleted) event() {}
 func (CancelRequested) event()     {}
+func (Replan) event()              {}
 func (Tick) event()                {}

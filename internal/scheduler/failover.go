@@ -105,6 +105,9 @@ func (c *Core) jobFailed(now time.Time, e JobFailed) {
 
 // fail decides what a failure of regions leads to. While they restart already, or the job fails, it belongs to that: nothing restarts twice.
 func (c *Core) fail(now time.Time, f job.Failure, failed []*region) {
+	if c.replanning.ignores() {
+		return
+	}
 	f = named(f, "the job failed without a reason")
 	s := &c.restarts.strategy
 	switch c.state {
@@ -192,6 +195,10 @@ func (c *Core) restart(now time.Time, f job.Failure, regions []*region) {
 
 // failJob ends the job as soon as its tasks have ended.
 func (c *Core) failJob(now time.Time, f job.Failure) {
+	if c.replanning.trial {
+		c.replanFailed(now, f)
+		return
+	}
 	c.failure = f
 	c.stopped(f, c.regions)
 	c.enter(job.Failing, f, "")
@@ -212,7 +219,7 @@ func (c *Core) stopped(f job.Failure, regions []*region) {
 	if len(e.Attempts) == 0 {
 		return
 	}
-	c.running = false
+	c.said.running = false
 	if !slices.ContainsFunc(c.tasks, func(t *execution) bool { return t.announced }) {
 		e.Attempts = nil
 	}

@@ -84,6 +84,24 @@ func (s *seats) request(wanted []int) RequestSlots {
 	return e
 }
 
+// missing are the seats without a slot.
+func (s *seats) missing() []int {
+	var out []int
+	for at, held := range s.held {
+		if !held {
+			out = append(out, at)
+		}
+	}
+	return out
+}
+
+// keep gives back all slots that are not in a seat, and withdraws a request that may be open.
+func (s *seats) keep() RequestSlots {
+	e := s.request(nil)
+	s.opened = false
+	return e
+}
+
 // fill takes the slots that were asked for; false: there are too few.
 func (s *seats) fill(g *job.Graph, slots []job.Slot) bool {
 	asked := s.asked

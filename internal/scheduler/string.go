@@ -60,7 +60,17 @@ func listed(line string, attempts []job.AttemptID) string {
 
 func (CheckpointCompleted) String() string { return "checkpoint-completed" }
 func (CancelRequested) String() string     { return "cancel-requested" }
-func (Tick) String() string                { return "tick" }
+func (e Replan) String() string {
+	line := "replan"
+	for _, v := range e.Graph.Vertices {
+		line += fmt.Sprintf(" %s=%d", v.ID, v.Parallelism)
+	}
+	if e.Trial {
+		line += " on trial"
+	}
+	return line
+}
+func (Tick) String() string { return "tick" }
 func (e RequestSlots) String() string {
 	line := fmt.Sprintf("request-slots %d", e.Count)
 	for _, list := range []struct {
@@ -89,7 +99,13 @@ func (e TasksStopped) String() string {
 func (e RegionsRestart) String() string {
 	return because("region fails too ("+oneLine(e.Detail)+")", failure(e.Failure))
 }
-func (e TaskFinished) String() string   { return fmt.Sprintf("task %s has finished", e.Attempt) }
+func (e TaskFinished) String() string { return fmt.Sprintf("task %s has finished", e.Attempt) }
+func (e Replanned) String() string {
+	return fmt.Sprintf("runs by another plan, of %s", plural(len(e.Graph.Tasks()), "task"))
+}
+func (e ReplanFailed) String() string {
+	return because("the new plan does not run", failure(e.Failure))
+}
 func (EndOfDataReached) String() string { return "all tasks have reached their end of input" }
 func (e DropExecutor) String() string   { return because("drop-executor "+string(e.Executor), e.Message) }
 

@@ -60,13 +60,32 @@ func newTranscript(t *testing.T, d *datadriven.TestData) *transcript {
 		case "cancel-timeout":
 			cfg.CancelTimeout = duration(t, value)
 		default:
-			g.Vertices = append(g.Vertices, job.Vertex{ID: job.VertexID(a.Key), Parallelism: atoi(t, value)})
+			g.Vertices = append(g.Vertices, vertexOf(a.Key, atoi(t, value)))
 		}
 	}
 	if connected {
 		g.Edges = allToAll(g)
 	}
 	return &transcript{core: New(cfg), now: transcriptStart}
+}
+
+func vertexOf(id string, parallelism int) job.Vertex {
+	return job.Vertex{ID: job.VertexID(id), Parallelism: parallelism, Operators: []job.Operator{{ID: id, Stateful: true}}}
+}
+
+// replanned reads "map=3 sink=1": vertices that are not named stay as they are.
+func (tr *transcript) replanned(t *testing.T, args []datadriven.CmdArg) *job.Graph {
+	g := *tr.core.cfg.Graph
+	g.Vertices = nil
+	for _, v := range tr.core.cfg.Graph.Vertices {
+		for _, a := range args {
+			if a.Key == string(v.ID) {
+				v = vertexOf(a.Key, atoi(t, a.SingleVal(t)))
+			}
+		}
+		g.Vertices = append(g.Vertices, v)
+	}
+	return &g
 }
 
 // allToAll connects every task with every other one. That no real graph has an edge from a vertex to itself is of no interest to the scheduler.
@@ -146,6 +165,8 @@ func (tr *transcript) run(t *testing.T, d *datadriven.TestData) string {
 		return tr.step(CheckpointCompleted{})
 	case "cancel":
 		return tr.step(CancelRequested{})
+	case "replan": // replan map=3 sink=1 [trial]
+		return tr.step(Replan{Graph: tr.replanned(t, d.CmdArgs), Trial: d.HasArg("trial")})
 	case "tick": // tick +100ms
 		tr.now = tr.now.Add(duration(t, args[0]))
 		return tr.step(Tick{})

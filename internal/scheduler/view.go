@@ -39,7 +39,7 @@ func (c *Core) Detail() string {
 		return c.waiting
 	case c.seats.opened:
 		return "asks for " + plural(len(c.seats.asked), "slot")
-	case c.state == job.Running && !c.running:
+	case c.state == job.Running && !c.said.running:
 		return fmt.Sprintf("%d of %d tasks are running", c.count((*execution).isRunning), len(c.tasks))
 	case c.state != job.Running && live > 0:
 		return "waits for " + plural(live, "task") + " to end"

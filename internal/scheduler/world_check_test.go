@@ -10,7 +10,7 @@ import (
 func (w *world) deliver(ev Event) {
 	w.trace = append(w.trace, "> "+ev.String())
 	w.blame(ev)
-	before := w.core.Executions()
+	before, plans := w.core.Executions(), w.replanned
 	for _, e := range w.core.Step(w.now, ev) {
 		w.trace = append(w.trace, "    "+e.String())
 		w.do(e)
@@ -19,6 +19,9 @@ func (w *world) deliver(ev Event) {
 		w.fatalf("the job is %s, but its last status was %s", w.core.State(), w.state)
 	}
 	for i, x := range w.core.Executions() {
+		if plans != w.replanned {
+			break // they are others; see Replanned
+		}
 		if b := before[i]; x.Attempt == b.Attempt && b.State.Terminal() && x.State != b.State {
 			w.fatalf("%s#%d left %s for %s", x.Task, x.Attempt, b.State, x.State)
 		} else if x.Attempt < b.Attempt {
@@ -43,6 +46,8 @@ func (w *world) blame(ev Event) {
 		}
 	}
 	switch ev := ev.(type) {
+	case Replan:
+		w.allFailed()
 	case TaskStateChanged:
 		if ev.State == job.TaskFailed || ev.State == job.TaskCanceled || ev.State == job.TaskCanceling {
 			attempt(ev.Attempt)
@@ -62,10 +67,38 @@ func (w *world) blame(ev Event) {
 			attempt(ev.Attempt)
 			return
 		}
-		for i := range w.regions {
-			w.failed[i] = true
+		w.allFailed()
+	}
+}
+
+func (w *world) allFailed() {
+	for i := range w.regions {
+		w.failed[i] = true
+	}
+}
+
+// changed checks that nothing of the old plan can run any more, and that no attempt of the new one was used before.
+func (w *world) changed(g *job.Graph) {
+	for _, e := range w.executors {
+		if !e.registered {
+			continue
+		}
+		if len(e.running) > 0 || slices.ContainsFunc(e.commands, func(c command) bool { return c.deploy }) {
+			w.fatalf("the plan is changed while %v of the old one runs on %s, or may start: %v", e.running, e.id, e.commands)
 		}
 	}
+	base := w.core.Executions()[0].Attempt - 1
+	for task, n := range w.attempts {
+		if n > base {
+			w.fatalf("attempts of the new plan begin with %d, %s had attempt %d", base+1, task, n)
+		}
+	}
+	if len(w.announced) > 0 {
+		w.fatalf("the plan is changed, and %v were announced and not stopped", w.announced)
+	}
+	w.plan(g, base)
+	w.allFailed()
+	w.replanned++
 }
 
 // checkProgress: a core that waits for an attempt to end or for a delay has a deadline, so that it cannot wait for ever.
@@ -118,6 +151,12 @@ func (w *world) do(e Effect) {
 		if len(e.Placements) != len(w.region) || len(w.announced) != len(w.region) {
 			w.fatalf("%s, but the job has %d tasks, and %d attempts were announced and not stopped", e, len(w.region), len(w.announced))
 		}
+	case Replanned:
+		w.changed(e.Graph)
+	case ReplanFailed:
+		w.plansFailed++
+		w.allFailed()
+		w.inbox = append(w.inbox, Replan{Graph: w.graph})
 	case TasksStopped:
 		if len(w.announced) == 0 {
 			w.fatalf("%s without a start", e)

@@ -16,7 +16,7 @@ import (
 // -run 'TestRandomEvents/seed=N$'.
 func TestRandomEvents(t *testing.T) {
 	reached := map[job.State]int{}
-	dropped, alone := 0, 0
+	dropped, alone, replanned, plansFailed := 0, 0, 0, 0
 	for seed := range uint64(400) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			w := newWorld(t, seed)
@@ -37,6 +37,8 @@ func TestRandomEvents(t *testing.T) {
 			reached[w.core.State()]++
 			dropped += w.droppedExecutors
 			alone += w.restartedAlone
+			replanned += w.replanned
+			plansFailed += w.plansFailed
 		})
 	}
 	for _, s := range []job.State{job.Running, job.Finished, job.Canceled, job.Failed} {
@@ -46,6 +48,9 @@ func TestRandomEvents(t *testing.T) {
 	}
 	if dropped == 0 && !t.Failed() {
 		t.Error("no seed drops an executor: the test does not test it")
+	}
+	if (replanned < 100 || plansFailed == 0) && !t.Failed() {
+		t.Errorf("%d changes of the plan, %d of plans that failed: the test does not test them", replanned, plansFailed)
 	}
 	if alone == 0 && !t.Failed() {
 		t.Error("no seed restarts a region while others run: the test does not test it")
@@ -64,6 +69,7 @@ type world struct {
 	history   []Event // delivered reports, for replays
 	pool      slotpool.Pool
 	request   int // number of the latest request
+	graph     *job.Graph
 	regions   [][]job.TaskID
 	region    map[job.TaskID]int
 	attempts  map[job.TaskID]int     // that were deployed last
@@ -78,6 +84,8 @@ type world struct {
 	state            job.State
 	droppedExecutors int
 	restartedAlone   int // regions
+	replanned        int
+	plansFailed      int
 }
 
 type fakeExecutor struct {
@@ -107,13 +115,8 @@ func newWorld(t *testing.T, seed uint64) *world {
 		}
 		g.Vertices = append(g.Vertices, v)
 	}
-	w.regions, w.region, w.attempts = g.Regions(), map[job.TaskID]int{}, map[job.TaskID]int{}
-	w.failed, w.announced = map[int]bool{}, map[job.AttemptID]bool{}
-	for i, tasks := range w.regions {
-		for _, id := range tasks {
-			w.region[id] = i
-		}
-	}
+	w.announced = map[job.AttemptID]bool{}
+	w.plan(g, 0)
 	w.core = New(Config{Job: "j", Graph: g, Restart: job.RestartOptions{Attempts: 12, MaxDelay: time.Second}, CancelTimeout: 3 * time.Second})
 	for i := range 3 {
 		e := &fakeExecutor{id: job.ExecutorID(fmt.Sprintf("e%d", i)), alive: true, running: map[job.AttemptID]job.TaskState{}}
@@ -121,6 +124,24 @@ func newWorld(t *testing.T, seed uint64) *world {
 		w.registers(e)
 	}
 	return w
+}
+
+// plan takes a graph whose attempts begin above base.
+func (w *world) plan(g *job.Graph, base int) {
+	w.graph, w.regions, w.region, w.attempts, w.failed = g, g.Regions(), map[job.TaskID]int{}, map[job.TaskID]int{}, map[int]bool{}
+	for i, tasks := range w.regions {
+		for _, id := range tasks {
+			w.region[id], w.attempts[id] = i, base
+		}
+	}
+}
+
+// rescaled is the graph with a vertex at another parallelism.
+func (w *world) rescaled() *job.Graph {
+	g := *w.graph
+	g.Vertices = slices.Clone(g.Vertices)
+	g.Vertices[w.rng.IntN(len(g.Vertices))].Parallelism = 1 + w.rng.IntN(4)
+	return &g
 }
 
 func (w *world) fatalf(format string, args ...any) {
@@ -221,6 +242,10 @@ func (w *world) fault(e *fakeExecutor, n int) {
 			ev.Attempt = job.AttemptID{Job: "j", Task: some.Task, Attempt: some.Attempt}
 		}
 		w.deliver(ev)
+	case 98:
+		if w.chance(0.3) {
+			w.deliver(Replan{Graph: w.rescaled(), Trial: w.chance(0.8)})
+		}
 	case 97:
 		if w.cancelable && w.chance(0.1) {
 			w.canceled = true
@@ -331,7 +356,9 @@ func (w *world) requests(e RequestSlots) {
 	for _, id := range e.Prefer {
 		r.Prefer[id]++
 	}
-	w.granted("j", w.pool.Request(r))
+	if got := w.pool.Request(r); e.Count > 0 {
+		w.granted("j", got)
+	}
 }
 
 type grant struct {

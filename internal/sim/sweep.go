@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weirstream/weir/internal/board"
 	"github.com/weirstream/weir/internal/checkpoint"
-	"github.com/weirstream/weir/internal/coordinator"
 	"github.com/weirstream/weir/internal/job"
 	"github.com/weirstream/weir/internal/retention"
 )
@@ -70,7 +70,7 @@ func (m *master) sweep() {
 }
 
 func (m *master) liveCheckpoints() map[job.ID]retention.Activity {
-	return map[job.ID]retention.Activity{m.s.job: coordinator.Activity(m.coord.History())}
+	return map[job.ID]retention.Activity{m.s.job: board.Activity(m.coord.History())}
 }
 
 // checkLeft is I4: when a job is over and a sweep has been there, every file is referred to, and nothing is there that was to be deleted.

@@ -121,6 +121,9 @@ func (p *Pool) Request(r Request) Grant {
 			delete(o.used, r.Job)
 		}
 	}
+	if r.Count == 0 {
+		return Grant{Number: r.Number, Slots: []job.Slot{}}
+	}
 	if slots := p.allocate(r); slots != nil {
 		return Grant{Number: r.Number, Slots: slots}
 	}

@@ -264,6 +264,19 @@ func (r *Registry) With(name string) (have []*Session, all []*Session) {
 	return have, all
 }
 
+// Free is how many slots are free on executors that have a job of this name.
+func (r *Registry) Free(name string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := 0
+	r.mu.pool.Each(func(x Executor, free int) {
+		if x.Has(name) {
+			n += free
+		}
+	})
+	return n
+}
+
 // List describes all executors, ascending by id.
 func (r *Registry) List() []gateway.ExecutorStatus {
 	r.mu.Lock()

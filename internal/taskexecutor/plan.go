@@ -18,6 +18,9 @@ func (e *Executor) PlanJob(ctx context.Context, r gateway.PlanJob) (*job.Graph, 
 	if err != nil {
 		return nil, err
 	}
+	if r.WithoutSplits {
+		return p.Graph, nil
+	}
 	if err := p.FindSplits(ctx); err != nil {
 		return nil, badParameter(fmt.Errorf("job %s: %w", r.JobName, err))
 	}

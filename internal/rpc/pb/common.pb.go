@@ -541,8 +541,10 @@ type JobOptions struct {
 	Restart        *RestartOptions    `protobuf:"bytes,4,opt,name=restart,proto3" json:"restart,omitempty"`
 	Exchange       *ExchangeOptions   `protobuf:"bytes,5,opt,name=exchange,proto3" json:"exchange,omitempty"`
 	State          *StateOptions      `protobuf:"bytes,6,opt,name=state,proto3" json:"state,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Of single operators, by their ids, in the place of all else that says their parallelism.
+	OperatorParallelism map[string]int32 `protobuf:"bytes,7,rep,name=operator_parallelism,json=operatorParallelism,proto3" json:"operator_parallelism,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	unknownFields       protoimpl.UnknownFields
+	sizeCache           protoimpl.SizeCache
 }
 
 func (x *JobOptions) Reset() {
@@ -613,6 +615,13 @@ func (x *JobOptions) GetExchange() *ExchangeOptions {
 func (x *JobOptions) GetState() *StateOptions {
 	if x != nil {
 		return x.State
+	}
+	return nil
+}
+
+func (x *JobOptions) GetOperatorParallelism() map[string]int32 {
+	if x != nil {
+		return x.OperatorParallelism
 	}
 	return nil
 }
@@ -982,7 +991,7 @@ const file_weir_v1_common_proto_rawDesc = "" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x15\n" +
 	"\x06job_id\x18\x02 \x01(\tR\x05jobId\x12#\n" +
 	"\rcheckpoint_id\x18\x03 \x01(\x03R\fcheckpointId\x12\x16\n" +
-	"\x06remedy\x18\x04 \x01(\tR\x06remedy\"\xa9\x02\n" +
+	"\x06remedy\x18\x04 \x01(\tR\x06remedy\"\xd2\x03\n" +
 	"\n" +
 	"JobOptions\x12 \n" +
 	"\vparallelism\x18\x01 \x01(\x05R\vparallelism\x12'\n" +
@@ -992,7 +1001,11 @@ const file_weir_v1_common_proto_rawDesc = "" +
 	"checkpoint\x121\n" +
 	"\arestart\x18\x04 \x01(\v2\x17.weir.v1.RestartOptionsR\arestart\x124\n" +
 	"\bexchange\x18\x05 \x01(\v2\x18.weir.v1.ExchangeOptionsR\bexchange\x12+\n" +
-	"\x05state\x18\x06 \x01(\v2\x15.weir.v1.StateOptionsR\x05state\"\xd5\x03\n" +
+	"\x05state\x18\x06 \x01(\v2\x15.weir.v1.StateOptionsR\x05state\x12_\n" +
+	"\x14operator_parallelism\x18\a \x03(\v2,.weir.v1.JobOptions.OperatorParallelismEntryR\x13operatorParallelism\x1aF\n" +
+	"\x18OperatorParallelismEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x05R\x05value:\x028\x01\"\xd5\x03\n" +
 	"\x11CheckpointOptions\x12\x1f\n" +
 	"\vinterval_ms\x18\x01 \x01(\x03R\n" +
 	"intervalMs\x12 \n" +
@@ -1077,7 +1090,7 @@ func file_weir_v1_common_proto_rawDescGZIP() []byte {
 }
 
 var file_weir_v1_common_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_weir_v1_common_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_weir_v1_common_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_weir_v1_common_proto_goTypes = []any{
 	(TaskState)(0),            // 0: weir.v1.TaskState
 	(JobState)(0),             // 1: weir.v1.JobState
@@ -1092,6 +1105,7 @@ var file_weir_v1_common_proto_goTypes = []any{
 	(*RestartOptions)(nil),    // 10: weir.v1.RestartOptions
 	(*ExchangeOptions)(nil),   // 11: weir.v1.ExchangeOptions
 	(*StateOptions)(nil),      // 12: weir.v1.StateOptions
+	nil,                       // 13: weir.v1.JobOptions.OperatorParallelismEntry
 }
 var file_weir_v1_common_proto_depIdxs = []int32{
 	4,  // 0: weir.v1.Failure.class:type_name -> weir.v1.FailureClass
@@ -1099,11 +1113,12 @@ var file_weir_v1_common_proto_depIdxs = []int32{
 	10, // 2: weir.v1.JobOptions.restart:type_name -> weir.v1.RestartOptions
 	11, // 3: weir.v1.JobOptions.exchange:type_name -> weir.v1.ExchangeOptions
 	12, // 4: weir.v1.JobOptions.state:type_name -> weir.v1.StateOptions
-	5,  // [5:5] is the sub-list for method output_type
-	5,  // [5:5] is the sub-list for method input_type
-	5,  // [5:5] is the sub-list for extension type_name
-	5,  // [5:5] is the sub-list for extension extendee
-	0,  // [0:5] is the sub-list for field type_name
+	13, // 5: weir.v1.JobOptions.operator_parallelism:type_name -> weir.v1.JobOptions.OperatorParallelismEntry
+	6,  // [6:6] is the sub-list for method output_type
+	6,  // [6:6] is the sub-list for method input_type
+	6,  // [6:6] is the sub-list for extension type_name
+	6,  // [6:6] is the sub-list for extension extendee
+	0,  // [0:6] is the sub-list for field type_name
 }
 
 func init() { file_weir_v1_common_proto_init() }
@@ -1117,7 +1132,7 @@ func file_weir_v1_common_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_weir_v1_common_proto_rawDesc), len(file_weir_v1_common_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   8,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

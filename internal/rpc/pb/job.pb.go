@@ -2519,6 +2519,478 @@ func (x *TaskExecutorStatus) GetVersion() string {
 	return ""
 }
 
+type RescaleJobRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	JobId string                 `protobuf:"bytes,1,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
+	// Optional fence: when not zero it must be the job's leader epoch.
+	LeaderEpoch uint64 `protobuf:"varint,2,opt,name=leader_epoch,json=leaderEpoch,proto3" json:"leader_epoch,omitempty"`
+	// Of the operators that choose none themselves. Zero: as it is.
+	Parallelism int32 `protobuf:"varint,3,opt,name=parallelism,proto3" json:"parallelism,omitempty"`
+	// By vertex id: of all operators of that vertex. With parallelism, what earlier requests had chosen for vertices is forgotten.
+	Vertices map[string]int32 `protobuf:"bytes,4,rep,name=vertices,proto3" json:"vertices,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	// Only estimate.
+	DryRun bool `protobuf:"varint,5,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
+	// How long to wait for slots while the job runs on. Zero: refused when there are not enough.
+	WaitMs        int64 `protobuf:"varint,6,opt,name=wait_ms,json=waitMs,proto3" json:"wait_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RescaleJobRequest) Reset() {
+	*x = RescaleJobRequest{}
+	mi := &file_weir_v1_job_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RescaleJobRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RescaleJobRequest) ProtoMessage() {}
+
+func (x *RescaleJobRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_v1_job_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RescaleJobRequest.ProtoReflect.Descriptor instead.
+func (*RescaleJobRequest) Descriptor() ([]byte, []int) {
+	return file_weir_v1_job_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *RescaleJobRequest) GetJobId() string {
+	if x != nil {
+		return x.JobId
+	}
+	return ""
+}
+
+func (x *RescaleJobRequest) GetLeaderEpoch() uint64 {
+	if x != nil {
+		return x.LeaderEpoch
+	}
+	return 0
+}
+
+func (x *RescaleJobRequest) GetParallelism() int32 {
+	if x != nil {
+		return x.Parallelism
+	}
+	return 0
+}
+
+func (x *RescaleJobRequest) GetVertices() map[string]int32 {
+	if x != nil {
+		return x.Vertices
+	}
+	return nil
+}
+
+func (x *RescaleJobRequest) GetDryRun() bool {
+	if x != nil {
+		return x.DryRun
+	}
+	return false
+}
+
+func (x *RescaleJobRequest) GetWaitMs() int64 {
+	if x != nil {
+		return x.WaitMs
+	}
+	return 0
+}
+
+type RescaleJobResponse struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Estimate *RescaleEstimate       `protobuf:"bytes,1,opt,name=estimate,proto3" json:"estimate,omitempty"`
+	// Not set on a dry run.
+	Report        *RescaleReport `protobuf:"bytes,2,opt,name=report,proto3" json:"report,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RescaleJobResponse) Reset() {
+	*x = RescaleJobResponse{}
+	mi := &file_weir_v1_job_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RescaleJobResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RescaleJobResponse) ProtoMessage() {}
+
+func (x *RescaleJobResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_v1_job_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RescaleJobResponse.ProtoReflect.Descriptor instead.
+func (*RescaleJobResponse) Descriptor() ([]byte, []int) {
+	return file_weir_v1_job_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *RescaleJobResponse) GetEstimate() *RescaleEstimate {
+	if x != nil {
+		return x.Estimate
+	}
+	return nil
+}
+
+func (x *RescaleJobResponse) GetReport() *RescaleReport {
+	if x != nil {
+		return x.Report
+	}
+	return nil
+}
+
+// RescaleEstimate is made from the metadata of the latest completed checkpoint and from what was measured.
+type RescaleEstimate struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Zero: there is no checkpoint yet, and nothing is known of the state.
+	CheckpointId int64            `protobuf:"varint,1,opt,name=checkpoint_id,json=checkpointId,proto3" json:"checkpoint_id,omitempty"`
+	Vertices     []*VertexRescale `protobuf:"bytes,2,rep,name=vertices,proto3" json:"vertices,omitempty"`
+	SlotsNeeded  int32            `protobuf:"varint,3,opt,name=slots_needed,json=slotsNeeded,proto3" json:"slots_needed,omitempty"`
+	SlotsHeld    int32            `protobuf:"varint,4,opt,name=slots_held,json=slotsHeld,proto3" json:"slots_held,omitempty"`
+	SlotsFree    int32            `protobuf:"varint,5,opt,name=slots_free,json=slotsFree,proto3" json:"slots_free,omitempty"`
+	StateBytes   int64            `protobuf:"varint,6,opt,name=state_bytes,json=stateBytes,proto3" json:"state_bytes,omitempty"`
+	// State that another executor reads than wrote it, at most: it is not known where slots will be that the job does not have.
+	MovedBytes int64       `protobuf:"varint,7,opt,name=moved_bytes,json=movedBytes,proto3" json:"moved_bytes,omitempty"`
+	Tasks      []*TaskRead `protobuf:"bytes,8,rep,name=tasks,proto3" json:"tasks,omitempty"`
+	// What a checkpoint takes, during which the job runs on.
+	CheckpointDurationUs int64 `protobuf:"varint,9,opt,name=checkpoint_duration_us,json=checkpointDurationUs,proto3" json:"checkpoint_duration_us,omitempty"`
+	// Zero: not known.
+	PauseUs       int64 `protobuf:"varint,10,opt,name=pause_us,json=pauseUs,proto3" json:"pause_us,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RescaleEstimate) Reset() {
+	*x = RescaleEstimate{}
+	mi := &file_weir_v1_job_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RescaleEstimate) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RescaleEstimate) ProtoMessage() {}
+
+func (x *RescaleEstimate) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_v1_job_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RescaleEstimate.ProtoReflect.Descriptor instead.
+func (*RescaleEstimate) Descriptor() ([]byte, []int) {
+	return file_weir_v1_job_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *RescaleEstimate) GetCheckpointId() int64 {
+	if x != nil {
+		return x.CheckpointId
+	}
+	return 0
+}
+
+func (x *RescaleEstimate) GetVertices() []*VertexRescale {
+	if x != nil {
+		return x.Vertices
+	}
+	return nil
+}
+
+func (x *RescaleEstimate) GetSlotsNeeded() int32 {
+	if x != nil {
+		return x.SlotsNeeded
+	}
+	return 0
+}
+
+func (x *RescaleEstimate) GetSlotsHeld() int32 {
+	if x != nil {
+		return x.SlotsHeld
+	}
+	return 0
+}
+
+func (x *RescaleEstimate) GetSlotsFree() int32 {
+	if x != nil {
+		return x.SlotsFree
+	}
+	return 0
+}
+
+func (x *RescaleEstimate) GetStateBytes() int64 {
+	if x != nil {
+		return x.StateBytes
+	}
+	return 0
+}
+
+func (x *RescaleEstimate) GetMovedBytes() int64 {
+	if x != nil {
+		return x.MovedBytes
+	}
+	return 0
+}
+
+func (x *RescaleEstimate) GetTasks() []*TaskRead {
+	if x != nil {
+		return x.Tasks
+	}
+	return nil
+}
+
+func (x *RescaleEstimate) GetCheckpointDurationUs() int64 {
+	if x != nil {
+		return x.CheckpointDurationUs
+	}
+	return 0
+}
+
+func (x *RescaleEstimate) GetPauseUs() int64 {
+	if x != nil {
+		return x.PauseUs
+	}
+	return 0
+}
+
+type VertexRescale struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	VertexId string                 `protobuf:"bytes,1,opt,name=vertex_id,json=vertexId,proto3" json:"vertex_id,omitempty"`
+	// Zero: the vertex is new, because operators are chained in another way.
+	From int32 `protobuf:"varint,2,opt,name=from,proto3" json:"from,omitempty"`
+	// Zero: there is no such vertex any more.
+	To            int32 `protobuf:"varint,3,opt,name=to,proto3" json:"to,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *VertexRescale) Reset() {
+	*x = VertexRescale{}
+	mi := &file_weir_v1_job_proto_msgTypes[39]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *VertexRescale) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*VertexRescale) ProtoMessage() {}
+
+func (x *VertexRescale) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_v1_job_proto_msgTypes[39]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use VertexRescale.ProtoReflect.Descriptor instead.
+func (*VertexRescale) Descriptor() ([]byte, []int) {
+	return file_weir_v1_job_proto_rawDescGZIP(), []int{39}
+}
+
+func (x *VertexRescale) GetVertexId() string {
+	if x != nil {
+		return x.VertexId
+	}
+	return ""
+}
+
+func (x *VertexRescale) GetFrom() int32 {
+	if x != nil {
+		return x.From
+	}
+	return 0
+}
+
+func (x *VertexRescale) GetTo() int32 {
+	if x != nil {
+		return x.To
+	}
+	return 0
+}
+
+// TaskRead is what a task reads of the state.
+type TaskRead struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	VertexId      string                 `protobuf:"bytes,1,opt,name=vertex_id,json=vertexId,proto3" json:"vertex_id,omitempty"`
+	Subtask       int32                  `protobuf:"varint,2,opt,name=subtask,proto3" json:"subtask,omitempty"`
+	Bytes         int64                  `protobuf:"varint,3,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	MovedBytes    int64                  `protobuf:"varint,4,opt,name=moved_bytes,json=movedBytes,proto3" json:"moved_bytes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TaskRead) Reset() {
+	*x = TaskRead{}
+	mi := &file_weir_v1_job_proto_msgTypes[40]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TaskRead) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TaskRead) ProtoMessage() {}
+
+func (x *TaskRead) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_v1_job_proto_msgTypes[40]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TaskRead.ProtoReflect.Descriptor instead.
+func (*TaskRead) Descriptor() ([]byte, []int) {
+	return file_weir_v1_job_proto_rawDescGZIP(), []int{40}
+}
+
+func (x *TaskRead) GetVertexId() string {
+	if x != nil {
+		return x.VertexId
+	}
+	return ""
+}
+
+func (x *TaskRead) GetSubtask() int32 {
+	if x != nil {
+		return x.Subtask
+	}
+	return 0
+}
+
+func (x *TaskRead) GetBytes() int64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
+func (x *TaskRead) GetMovedBytes() int64 {
+	if x != nil {
+		return x.MovedBytes
+	}
+	return 0
+}
+
+type RescaleReport struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What the tasks were started from.
+	CheckpointId         int64 `protobuf:"varint,1,opt,name=checkpoint_id,json=checkpointId,proto3" json:"checkpoint_id,omitempty"`
+	CheckpointDurationUs int64 `protobuf:"varint,2,opt,name=checkpoint_duration_us,json=checkpointDurationUs,proto3" json:"checkpoint_duration_us,omitempty"`
+	// From the moment at which the tasks were told to stop until all were RUNNING again.
+	PauseUs       int64 `protobuf:"varint,3,opt,name=pause_us,json=pauseUs,proto3" json:"pause_us,omitempty"`
+	MovedBytes    int64 `protobuf:"varint,4,opt,name=moved_bytes,json=movedBytes,proto3" json:"moved_bytes,omitempty"`
+	StayedBytes   int64 `protobuf:"varint,5,opt,name=stayed_bytes,json=stayedBytes,proto3" json:"stayed_bytes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RescaleReport) Reset() {
+	*x = RescaleReport{}
+	mi := &file_weir_v1_job_proto_msgTypes[41]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RescaleReport) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RescaleReport) ProtoMessage() {}
+
+func (x *RescaleReport) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_v1_job_proto_msgTypes[41]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RescaleReport.ProtoReflect.Descriptor instead.
+func (*RescaleReport) Descriptor() ([]byte, []int) {
+	return file_weir_v1_job_proto_rawDescGZIP(), []int{41}
+}
+
+func (x *RescaleReport) GetCheckpointId() int64 {
+	if x != nil {
+		return x.CheckpointId
+	}
+	return 0
+}
+
+func (x *RescaleReport) GetCheckpointDurationUs() int64 {
+	if x != nil {
+		return x.CheckpointDurationUs
+	}
+	return 0
+}
+
+func (x *RescaleReport) GetPauseUs() int64 {
+	if x != nil {
+		return x.PauseUs
+	}
+	return 0
+}
+
+func (x *RescaleReport) GetMovedBytes() int64 {
+	if x != nil {
+		return x.MovedBytes
+	}
+	return 0
+}
+
+func (x *RescaleReport) GetStayedBytes() int64 {
+	if x != nil {
+		return x.StayedBytes
+	}
+	return 0
+}
+
 var File_weir_v1_job_proto protoreflect.FileDescriptor
 
 const file_weir_v1_job_proto_rawDesc = "" +
@@ -2722,13 +3194,59 @@ const file_weir_v1_job_proto_rawDesc = "" +
 	"\x04jobs\x18\x05 \x03(\tR\x04jobs\x12#\n" +
 	"\rregistered_ms\x18\x06 \x01(\x03R\fregisteredMs\x12*\n" +
 	"\x11last_heartbeat_ms\x18\a \x01(\x03R\x0flastHeartbeatMs\x12\x18\n" +
-	"\aversion\x18\b \x01(\tR\aversion*\xb0\x01\n" +
+	"\aversion\x18\b \x01(\tR\aversion\"\xa4\x02\n" +
+	"\x11RescaleJobRequest\x12\x15\n" +
+	"\x06job_id\x18\x01 \x01(\tR\x05jobId\x12!\n" +
+	"\fleader_epoch\x18\x02 \x01(\x04R\vleaderEpoch\x12 \n" +
+	"\vparallelism\x18\x03 \x01(\x05R\vparallelism\x12D\n" +
+	"\bvertices\x18\x04 \x03(\v2(.weir.v1.RescaleJobRequest.VerticesEntryR\bvertices\x12\x17\n" +
+	"\adry_run\x18\x05 \x01(\bR\x06dryRun\x12\x17\n" +
+	"\await_ms\x18\x06 \x01(\x03R\x06waitMs\x1a;\n" +
+	"\rVerticesEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x05R\x05value:\x028\x01\"z\n" +
+	"\x12RescaleJobResponse\x124\n" +
+	"\bestimate\x18\x01 \x01(\v2\x18.weir.v1.RescaleEstimateR\bestimate\x12.\n" +
+	"\x06report\x18\x02 \x01(\v2\x16.weir.v1.RescaleReportR\x06report\"\x87\x03\n" +
+	"\x0fRescaleEstimate\x12#\n" +
+	"\rcheckpoint_id\x18\x01 \x01(\x03R\fcheckpointId\x122\n" +
+	"\bvertices\x18\x02 \x03(\v2\x16.weir.v1.VertexRescaleR\bvertices\x12!\n" +
+	"\fslots_needed\x18\x03 \x01(\x05R\vslotsNeeded\x12\x1d\n" +
+	"\n" +
+	"slots_held\x18\x04 \x01(\x05R\tslotsHeld\x12\x1d\n" +
+	"\n" +
+	"slots_free\x18\x05 \x01(\x05R\tslotsFree\x12\x1f\n" +
+	"\vstate_bytes\x18\x06 \x01(\x03R\n" +
+	"stateBytes\x12\x1f\n" +
+	"\vmoved_bytes\x18\a \x01(\x03R\n" +
+	"movedBytes\x12'\n" +
+	"\x05tasks\x18\b \x03(\v2\x11.weir.v1.TaskReadR\x05tasks\x124\n" +
+	"\x16checkpoint_duration_us\x18\t \x01(\x03R\x14checkpointDurationUs\x12\x19\n" +
+	"\bpause_us\x18\n" +
+	" \x01(\x03R\apauseUs\"P\n" +
+	"\rVertexRescale\x12\x1b\n" +
+	"\tvertex_id\x18\x01 \x01(\tR\bvertexId\x12\x12\n" +
+	"\x04from\x18\x02 \x01(\x05R\x04from\x12\x0e\n" +
+	"\x02to\x18\x03 \x01(\x05R\x02to\"x\n" +
+	"\bTaskRead\x12\x1b\n" +
+	"\tvertex_id\x18\x01 \x01(\tR\bvertexId\x12\x18\n" +
+	"\asubtask\x18\x02 \x01(\x05R\asubtask\x12\x14\n" +
+	"\x05bytes\x18\x03 \x01(\x03R\x05bytes\x12\x1f\n" +
+	"\vmoved_bytes\x18\x04 \x01(\x03R\n" +
+	"movedBytes\"\xc9\x01\n" +
+	"\rRescaleReport\x12#\n" +
+	"\rcheckpoint_id\x18\x01 \x01(\x03R\fcheckpointId\x124\n" +
+	"\x16checkpoint_duration_us\x18\x02 \x01(\x03R\x14checkpointDurationUs\x12\x19\n" +
+	"\bpause_us\x18\x03 \x01(\x03R\apauseUs\x12\x1f\n" +
+	"\vmoved_bytes\x18\x04 \x01(\x03R\n" +
+	"movedBytes\x12!\n" +
+	"\fstayed_bytes\x18\x05 \x01(\x03R\vstayedBytes*\xb0\x01\n" +
 	"\x0fCheckpointState\x12 \n" +
 	"\x1cCHECKPOINT_STATE_UNSPECIFIED\x10\x00\x12\x1c\n" +
 	"\x18CHECKPOINT_STATE_PENDING\x10\x01\x12\x1f\n" +
 	"\x1bCHECKPOINT_STATE_FINALIZING\x10\x02\x12\x1e\n" +
 	"\x1aCHECKPOINT_STATE_COMPLETED\x10\x03\x12\x1c\n" +
-	"\x18CHECKPOINT_STATE_ABORTED\x10\x042\xa7\a\n" +
+	"\x18CHECKPOINT_STATE_ABORTED\x10\x042\xee\a\n" +
 	"\n" +
 	"JobService\x12B\n" +
 	"\tSubmitJob\x12\x19.weir.v1.SubmitJobRequest\x1a\x1a.weir.v1.SubmitJobResponse\x12?\n" +
@@ -2741,7 +3259,9 @@ const file_weir_v1_job_proto_rawDesc = "" +
 	"\x10TriggerSavepoint\x12 .weir.v1.TriggerSavepointRequest\x1a!.weir.v1.TriggerSavepointResponse\x12T\n" +
 	"\x0fListCheckpoints\x12\x1f.weir.v1.ListCheckpointsRequest\x1a .weir.v1.ListCheckpointsResponse\x12N\n" +
 	"\rGetCheckpoint\x12\x1d.weir.v1.GetCheckpointRequest\x1a\x1e.weir.v1.GetCheckpointResponse\x12W\n" +
-	"\x10DisposeSavepoint\x12 .weir.v1.DisposeSavepointRequest\x1a!.weir.v1.DisposeSavepointResponse\x12Z\n" +
+	"\x10DisposeSavepoint\x12 .weir.v1.DisposeSavepointRequest\x1a!.weir.v1.DisposeSavepointResponse\x12E\n" +
+	"\n" +
+	"RescaleJob\x12\x1a.weir.v1.RescaleJobRequest\x1a\x1b.weir.v1.RescaleJobResponse\x12Z\n" +
 	"\x11ListTaskExecutors\x12!.weir.v1.ListTaskExecutorsRequest\x1a\".weir.v1.ListTaskExecutorsResponseB/Z-github.com/weirstream/weir/internal/rpc/pb;pbb\x06proto3"
 
 var (
@@ -2757,7 +3277,7 @@ func file_weir_v1_job_proto_rawDescGZIP() []byte {
 }
 
 var file_weir_v1_job_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_weir_v1_job_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
+var file_weir_v1_job_proto_msgTypes = make([]protoimpl.MessageInfo, 44)
 var file_weir_v1_job_proto_goTypes = []any{
 	(CheckpointState)(0),                 // 0: weir.v1.CheckpointState
 	(*SubmitJobRequest)(nil),             // 1: weir.v1.SubmitJobRequest
@@ -2796,36 +3316,43 @@ var file_weir_v1_job_proto_goTypes = []any{
 	(*ListTaskExecutorsRequest)(nil),     // 34: weir.v1.ListTaskExecutorsRequest
 	(*ListTaskExecutorsResponse)(nil),    // 35: weir.v1.ListTaskExecutorsResponse
 	(*TaskExecutorStatus)(nil),           // 36: weir.v1.TaskExecutorStatus
-	nil,                                  // 37: weir.v1.SubmitJobRequest.ParamsEntry
-	(*JobOptions)(nil),                   // 38: weir.v1.JobOptions
-	(JobState)(0),                        // 39: weir.v1.JobState
-	(CheckpointKind)(0),                  // 40: weir.v1.CheckpointKind
-	(*AttemptId)(nil),                    // 41: weir.v1.AttemptId
-	(TaskState)(0),                       // 42: weir.v1.TaskState
-	(StopMode)(0),                        // 43: weir.v1.StopMode
-	(SavepointFormat)(0),                 // 44: weir.v1.SavepointFormat
-	(*CheckpointMetrics)(nil),            // 45: weir.v1.CheckpointMetrics
+	(*RescaleJobRequest)(nil),            // 37: weir.v1.RescaleJobRequest
+	(*RescaleJobResponse)(nil),           // 38: weir.v1.RescaleJobResponse
+	(*RescaleEstimate)(nil),              // 39: weir.v1.RescaleEstimate
+	(*VertexRescale)(nil),                // 40: weir.v1.VertexRescale
+	(*TaskRead)(nil),                     // 41: weir.v1.TaskRead
+	(*RescaleReport)(nil),                // 42: weir.v1.RescaleReport
+	nil,                                  // 43: weir.v1.SubmitJobRequest.ParamsEntry
+	nil,                                  // 44: weir.v1.RescaleJobRequest.VerticesEntry
+	(*JobOptions)(nil),                   // 45: weir.v1.JobOptions
+	(JobState)(0),                        // 46: weir.v1.JobState
+	(CheckpointKind)(0),                  // 47: weir.v1.CheckpointKind
+	(*AttemptId)(nil),                    // 48: weir.v1.AttemptId
+	(TaskState)(0),                       // 49: weir.v1.TaskState
+	(StopMode)(0),                        // 50: weir.v1.StopMode
+	(SavepointFormat)(0),                 // 51: weir.v1.SavepointFormat
+	(*CheckpointMetrics)(nil),            // 52: weir.v1.CheckpointMetrics
 }
 var file_weir_v1_job_proto_depIdxs = []int32{
-	37, // 0: weir.v1.SubmitJobRequest.params:type_name -> weir.v1.SubmitJobRequest.ParamsEntry
-	38, // 1: weir.v1.SubmitJobRequest.options:type_name -> weir.v1.JobOptions
+	43, // 0: weir.v1.SubmitJobRequest.params:type_name -> weir.v1.SubmitJobRequest.ParamsEntry
+	45, // 1: weir.v1.SubmitJobRequest.options:type_name -> weir.v1.JobOptions
 	10, // 2: weir.v1.ListJobsResponse.jobs:type_name -> weir.v1.JobStatus
 	10, // 3: weir.v1.GetJobResponse.job:type_name -> weir.v1.JobStatus
 	10, // 4: weir.v1.WatchJobResponse.job:type_name -> weir.v1.JobStatus
 	9,  // 5: weir.v1.WatchJobResponse.events:type_name -> weir.v1.JobEvent
-	39, // 6: weir.v1.JobStatus.state:type_name -> weir.v1.JobState
+	46, // 6: weir.v1.JobStatus.state:type_name -> weir.v1.JobState
 	12, // 7: weir.v1.JobStatus.vertices:type_name -> weir.v1.VertexStatus
 	33, // 8: weir.v1.JobStatus.last_checkpoint:type_name -> weir.v1.CheckpointSummary
 	11, // 9: weir.v1.JobStatus.last_restore:type_name -> weir.v1.RestoreStatus
-	40, // 10: weir.v1.RestoreStatus.kind:type_name -> weir.v1.CheckpointKind
+	47, // 10: weir.v1.RestoreStatus.kind:type_name -> weir.v1.CheckpointKind
 	13, // 11: weir.v1.VertexStatus.tasks:type_name -> weir.v1.TaskStatus
-	41, // 12: weir.v1.TaskStatus.attempt:type_name -> weir.v1.AttemptId
-	42, // 13: weir.v1.TaskStatus.state:type_name -> weir.v1.TaskState
-	39, // 14: weir.v1.CancelJobResponse.state:type_name -> weir.v1.JobState
-	43, // 15: weir.v1.StopJobRequest.mode:type_name -> weir.v1.StopMode
-	44, // 16: weir.v1.StopJobRequest.format:type_name -> weir.v1.SavepointFormat
-	39, // 17: weir.v1.StopJobResponse.state:type_name -> weir.v1.JobState
-	44, // 18: weir.v1.TriggerSavepointRequest.format:type_name -> weir.v1.SavepointFormat
+	48, // 12: weir.v1.TaskStatus.attempt:type_name -> weir.v1.AttemptId
+	49, // 13: weir.v1.TaskStatus.state:type_name -> weir.v1.TaskState
+	46, // 14: weir.v1.CancelJobResponse.state:type_name -> weir.v1.JobState
+	50, // 15: weir.v1.StopJobRequest.mode:type_name -> weir.v1.StopMode
+	51, // 16: weir.v1.StopJobRequest.format:type_name -> weir.v1.SavepointFormat
+	46, // 17: weir.v1.StopJobResponse.state:type_name -> weir.v1.JobState
+	51, // 18: weir.v1.TriggerSavepointRequest.format:type_name -> weir.v1.SavepointFormat
 	33, // 19: weir.v1.ListCheckpointsResponse.checkpoints:type_name -> weir.v1.CheckpointSummary
 	26, // 20: weir.v1.ListCheckpointsResponse.counts:type_name -> weir.v1.CheckpointCounts
 	27, // 21: weir.v1.ListCheckpointsResponse.summary:type_name -> weir.v1.CompletedCheckpointsSummary
@@ -2842,39 +3369,46 @@ var file_weir_v1_job_proto_depIdxs = []int32{
 	28, // 32: weir.v1.VertexCheckpointStatus.sync_us:type_name -> weir.v1.StatsSummary
 	28, // 33: weir.v1.VertexCheckpointStatus.async_us:type_name -> weir.v1.StatsSummary
 	28, // 34: weir.v1.VertexCheckpointStatus.state_bytes:type_name -> weir.v1.StatsSummary
-	45, // 35: weir.v1.SubtaskCheckpointStatus.metrics:type_name -> weir.v1.CheckpointMetrics
-	40, // 36: weir.v1.CheckpointSummary.kind:type_name -> weir.v1.CheckpointKind
+	52, // 35: weir.v1.SubtaskCheckpointStatus.metrics:type_name -> weir.v1.CheckpointMetrics
+	47, // 36: weir.v1.CheckpointSummary.kind:type_name -> weir.v1.CheckpointKind
 	0,  // 37: weir.v1.CheckpointSummary.state:type_name -> weir.v1.CheckpointState
 	36, // 38: weir.v1.ListTaskExecutorsResponse.executors:type_name -> weir.v1.TaskExecutorStatus
-	1,  // 39: weir.v1.JobService.SubmitJob:input_type -> weir.v1.SubmitJobRequest
-	3,  // 40: weir.v1.JobService.ListJobs:input_type -> weir.v1.ListJobsRequest
-	5,  // 41: weir.v1.JobService.GetJob:input_type -> weir.v1.GetJobRequest
-	7,  // 42: weir.v1.JobService.WatchJob:input_type -> weir.v1.WatchJobRequest
-	14, // 43: weir.v1.JobService.CancelJob:input_type -> weir.v1.CancelJobRequest
-	16, // 44: weir.v1.JobService.StopJob:input_type -> weir.v1.StopJobRequest
-	18, // 45: weir.v1.JobService.TriggerCheckpoint:input_type -> weir.v1.TriggerJobCheckpointRequest
-	20, // 46: weir.v1.JobService.TriggerSavepoint:input_type -> weir.v1.TriggerSavepointRequest
-	24, // 47: weir.v1.JobService.ListCheckpoints:input_type -> weir.v1.ListCheckpointsRequest
-	29, // 48: weir.v1.JobService.GetCheckpoint:input_type -> weir.v1.GetCheckpointRequest
-	22, // 49: weir.v1.JobService.DisposeSavepoint:input_type -> weir.v1.DisposeSavepointRequest
-	34, // 50: weir.v1.JobService.ListTaskExecutors:input_type -> weir.v1.ListTaskExecutorsRequest
-	2,  // 51: weir.v1.JobService.SubmitJob:output_type -> weir.v1.SubmitJobResponse
-	4,  // 52: weir.v1.JobService.ListJobs:output_type -> weir.v1.ListJobsResponse
-	6,  // 53: weir.v1.JobService.GetJob:output_type -> weir.v1.GetJobResponse
-	8,  // 54: weir.v1.JobService.WatchJob:output_type -> weir.v1.WatchJobResponse
-	15, // 55: weir.v1.JobService.CancelJob:output_type -> weir.v1.CancelJobResponse
-	17, // 56: weir.v1.JobService.StopJob:output_type -> weir.v1.StopJobResponse
-	19, // 57: weir.v1.JobService.TriggerCheckpoint:output_type -> weir.v1.TriggerJobCheckpointResponse
-	21, // 58: weir.v1.JobService.TriggerSavepoint:output_type -> weir.v1.TriggerSavepointResponse
-	25, // 59: weir.v1.JobService.ListCheckpoints:output_type -> weir.v1.ListCheckpointsResponse
-	30, // 60: weir.v1.JobService.GetCheckpoint:output_type -> weir.v1.GetCheckpointResponse
-	23, // 61: weir.v1.JobService.DisposeSavepoint:output_type -> weir.v1.DisposeSavepointResponse
-	35, // 62: weir.v1.JobService.ListTaskExecutors:output_type -> weir.v1.ListTaskExecutorsResponse
-	51, // [51:63] is the sub-list for method output_type
-	39, // [39:51] is the sub-list for method input_type
-	39, // [39:39] is the sub-list for extension type_name
-	39, // [39:39] is the sub-list for extension extendee
-	0,  // [0:39] is the sub-list for field type_name
+	44, // 39: weir.v1.RescaleJobRequest.vertices:type_name -> weir.v1.RescaleJobRequest.VerticesEntry
+	39, // 40: weir.v1.RescaleJobResponse.estimate:type_name -> weir.v1.RescaleEstimate
+	42, // 41: weir.v1.RescaleJobResponse.report:type_name -> weir.v1.RescaleReport
+	40, // 42: weir.v1.RescaleEstimate.vertices:type_name -> weir.v1.VertexRescale
+	41, // 43: weir.v1.RescaleEstimate.tasks:type_name -> weir.v1.TaskRead
+	1,  // 44: weir.v1.JobService.SubmitJob:input_type -> weir.v1.SubmitJobRequest
+	3,  // 45: weir.v1.JobService.ListJobs:input_type -> weir.v1.ListJobsRequest
+	5,  // 46: weir.v1.JobService.GetJob:input_type -> weir.v1.GetJobRequest
+	7,  // 47: weir.v1.JobService.WatchJob:input_type -> weir.v1.WatchJobRequest
+	14, // 48: weir.v1.JobService.CancelJob:input_type -> weir.v1.CancelJobRequest
+	16, // 49: weir.v1.JobService.StopJob:input_type -> weir.v1.StopJobRequest
+	18, // 50: weir.v1.JobService.TriggerCheckpoint:input_type -> weir.v1.TriggerJobCheckpointRequest
+	20, // 51: weir.v1.JobService.TriggerSavepoint:input_type -> weir.v1.TriggerSavepointRequest
+	24, // 52: weir.v1.JobService.ListCheckpoints:input_type -> weir.v1.ListCheckpointsRequest
+	29, // 53: weir.v1.JobService.GetCheckpoint:input_type -> weir.v1.GetCheckpointRequest
+	22, // 54: weir.v1.JobService.DisposeSavepoint:input_type -> weir.v1.DisposeSavepointRequest
+	37, // 55: weir.v1.JobService.RescaleJob:input_type -> weir.v1.RescaleJobRequest
+	34, // 56: weir.v1.JobService.ListTaskExecutors:input_type -> weir.v1.ListTaskExecutorsRequest
+	2,  // 57: weir.v1.JobService.SubmitJob:output_type -> weir.v1.SubmitJobResponse
+	4,  // 58: weir.v1.JobService.ListJobs:output_type -> weir.v1.ListJobsResponse
+	6,  // 59: weir.v1.JobService.GetJob:output_type -> weir.v1.GetJobResponse
+	8,  // 60: weir.v1.JobService.WatchJob:output_type -> weir.v1.WatchJobResponse
+	15, // 61: weir.v1.JobService.CancelJob:output_type -> weir.v1.CancelJobResponse
+	17, // 62: weir.v1.JobService.StopJob:output_type -> weir.v1.StopJobResponse
+	19, // 63: weir.v1.JobService.TriggerCheckpoint:output_type -> weir.v1.TriggerJobCheckpointResponse
+	21, // 64: weir.v1.JobService.TriggerSavepoint:output_type -> weir.v1.TriggerSavepointResponse
+	25, // 65: weir.v1.JobService.ListCheckpoints:output_type -> weir.v1.ListCheckpointsResponse
+	30, // 66: weir.v1.JobService.GetCheckpoint:output_type -> weir.v1.GetCheckpointResponse
+	23, // 67: weir.v1.JobService.DisposeSavepoint:output_type -> weir.v1.DisposeSavepointResponse
+	38, // 68: weir.v1.JobService.RescaleJob:output_type -> weir.v1.RescaleJobResponse
+	35, // 69: weir.v1.JobService.ListTaskExecutors:output_type -> weir.v1.ListTaskExecutorsResponse
+	57, // [57:70] is the sub-list for method output_type
+	44, // [44:57] is the sub-list for method input_type
+	44, // [44:44] is the sub-list for extension type_name
+	44, // [44:44] is the sub-list for extension extendee
+	0,  // [0:44] is the sub-list for field type_name
 }
 
 func init() { file_weir_v1_job_proto_init() }
@@ -2890,7 +3424,7 @@ func file_weir_v1_job_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_weir_v1_job_proto_rawDesc), len(file_weir_v1_job_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   37,
+			NumMessages:   44,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -30,6 +30,7 @@ const (
 	JobService_ListCheckpoints_FullMethodName   = "/weir.v1.JobService/ListCheckpoints"
 	JobService_GetCheckpoint_FullMethodName     = "/weir.v1.JobService/GetCheckpoint"
 	JobService_DisposeSavepoint_FullMethodName  = "/weir.v1.JobService/DisposeSavepoint"
+	JobService_RescaleJob_FullMethodName        = "/weir.v1.JobService/RescaleJob"
 	JobService_ListTaskExecutors_FullMethodName = "/weir.v1.JobService/ListTaskExecutors"
 )
 
@@ -57,6 +58,9 @@ type JobServiceClient interface {
 	GetCheckpoint(ctx context.Context, in *GetCheckpointRequest, opts ...grpc.CallOption) (*GetCheckpointResponse, error)
 	// DisposeSavepoint deletes a savepoint, or a checkpoint that a job has left behind. FAILED_PRECONDITION: a running job uses it.
 	DisposeSavepoint(ctx context.Context, in *DisposeSavepointRequest, opts ...grpc.CallOption) (*DisposeSavepointResponse, error)
+	// RescaleJob changes the parallelism of a running job, and returns when all its tasks run again. When it does not come about the job goes on, or runs
+	// again, as it was, and the error says why.
+	RescaleJob(ctx context.Context, in *RescaleJobRequest, opts ...grpc.CallOption) (*RescaleJobResponse, error)
 	ListTaskExecutors(ctx context.Context, in *ListTaskExecutorsRequest, opts ...grpc.CallOption) (*ListTaskExecutorsResponse, error)
 }
 
@@ -187,6 +191,16 @@ func (c *jobServiceClient) DisposeSavepoint(ctx context.Context, in *DisposeSave
 	return out, nil
 }
 
+func (c *jobServiceClient) RescaleJob(ctx context.Context, in *RescaleJobRequest, opts ...grpc.CallOption) (*RescaleJobResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RescaleJobResponse)
+	err := c.cc.Invoke(ctx, JobService_RescaleJob_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *jobServiceClient) ListTaskExecutors(ctx context.Context, in *ListTaskExecutorsRequest, opts ...grpc.CallOption) (*ListTaskExecutorsResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ListTaskExecutorsResponse)
@@ -221,6 +235,9 @@ type JobServiceServer interface {
 	GetCheckpoint(context.Context, *GetCheckpointRequest) (*GetCheckpointResponse, error)
 	// DisposeSavepoint deletes a savepoint, or a checkpoint that a job has left behind. FAILED_PRECONDITION: a running job uses it.
 	DisposeSavepoint(context.Context, *DisposeSavepointRequest) (*DisposeSavepointResponse, error)
+	// RescaleJob changes the parallelism of a running job, and returns when all its tasks run again. When it does not come about the job goes on, or runs
+	// again, as it was, and the error says why.
+	RescaleJob(context.Context, *RescaleJobRequest) (*RescaleJobResponse, error)
 	ListTaskExecutors(context.Context, *ListTaskExecutorsRequest) (*ListTaskExecutorsResponse, error)
 	mustEmbedUnimplementedJobServiceServer()
 }
@@ -264,6 +281,9 @@ func (UnimplementedJobServiceServer) GetCheckpoint(context.Context, *GetCheckpoi
 }
 func (UnimplementedJobServiceServer) DisposeSavepoint(context.Context, *DisposeSavepointRequest) (*DisposeSavepointResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method DisposeSavepoint not implemented")
+}
+func (UnimplementedJobServiceServer) RescaleJob(context.Context, *RescaleJobRequest) (*RescaleJobResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method RescaleJob not implemented")
 }
 func (UnimplementedJobServiceServer) ListTaskExecutors(context.Context, *ListTaskExecutorsRequest) (*ListTaskExecutorsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListTaskExecutors not implemented")
@@ -480,6 +500,24 @@ func _JobService_DisposeSavepoint_Handler(srv interface{}, ctx context.Context, 
 	return interceptor(ctx, in, info, handler)
 }
 
+func _JobService_RescaleJob_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RescaleJobRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(JobServiceServer).RescaleJob(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: JobService_RescaleJob_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(JobServiceServer).RescaleJob(ctx, req.(*RescaleJobRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _JobService_ListTaskExecutors_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ListTaskExecutorsRequest)
 	if err := dec(in); err != nil {
@@ -544,6 +582,10 @@ var JobService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "DisposeSavepoint",
 			Handler:    _JobService_DisposeSavepoint_Handler,
+		},
+		{
+			MethodName: "RescaleJob",
+			Handler:    _JobService_RescaleJob_Handler,
 		},
 		{
 			MethodName: "ListTaskExecutors",

@@ -22,10 +22,12 @@ const (
 )
 
 type PlanJobRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	JobName       string                 `protobuf:"bytes,1,opt,name=job_name,json=jobName,proto3" json:"job_name,omitempty"`
-	Params        map[string]string      `protobuf:"bytes,2,rep,name=params,proto3" json:"params,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	Options       *JobOptions            `protobuf:"bytes,3,opt,name=options,proto3" json:"options,omitempty"`
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	JobName string                 `protobuf:"bytes,1,opt,name=job_name,json=jobName,proto3" json:"job_name,omitempty"`
+	Params  map[string]string      `protobuf:"bytes,2,rep,name=params,proto3" json:"params,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Options *JobOptions            `protobuf:"bytes,3,opt,name=options,proto3" json:"options,omitempty"`
+	// The input is not looked at: the graph has no splits.
+	WithoutSplits bool `protobuf:"varint,4,opt,name=without_splits,json=withoutSplits,proto3" json:"without_splits,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -79,6 +81,13 @@ func (x *PlanJobRequest) GetOptions() *JobOptions {
 		return x.Options
 	}
 	return nil
+}
+
+func (x *PlanJobRequest) GetWithoutSplits() bool {
+	if x != nil {
+		return x.WithoutSplits
+	}
+	return false
 }
 
 type PlanJobResponse struct {
@@ -975,11 +984,12 @@ var File_weir_v1_taskexecutor_proto protoreflect.FileDescriptor
 
 const file_weir_v1_taskexecutor_proto_rawDesc = "" +
 	"\n" +
-	"\x1aweir/v1/taskexecutor.proto\x12\aweir.v1\x1a\x18weir/v1/checkpoint.proto\x1a\x14weir/v1/common.proto\x1a\x13weir/v1/graph.proto\"\xd2\x01\n" +
+	"\x1aweir/v1/taskexecutor.proto\x12\aweir.v1\x1a\x18weir/v1/checkpoint.proto\x1a\x14weir/v1/common.proto\x1a\x13weir/v1/graph.proto\"\xf9\x01\n" +
 	"\x0ePlanJobRequest\x12\x19\n" +
 	"\bjob_name\x18\x01 \x01(\tR\ajobName\x12;\n" +
 	"\x06params\x18\x02 \x03(\v2#.weir.v1.PlanJobRequest.ParamsEntryR\x06params\x12-\n" +
-	"\aoptions\x18\x03 \x01(\v2\x13.weir.v1.JobOptionsR\aoptions\x1a9\n" +
+	"\aoptions\x18\x03 \x01(\v2\x13.weir.v1.JobOptionsR\aoptions\x12%\n" +
+	"\x0ewithout_splits\x18\x04 \x01(\bR\rwithoutSplits\x1a9\n" +
 	"\vParamsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"7\n" +

@@ -1,25 +1,26 @@
-package coordinator
+package board
 
 import (
 	"slices"
 
 	"github.com/weirstream/weir/internal/checkpoint"
+	"github.com/weirstream/weir/internal/coordinator"
 	"github.com/weirstream/weir/internal/retention"
 )
 
 // Activity tells from a history what a job may still write, and on what base. Of an empty history nothing is known.
-func Activity(list []Stats) retention.Activity {
+func Activity(list []coordinator.Stats) retention.Activity {
 	var out retention.Activity
 	var next, latest checkpoint.ID
 	for _, s := range list {
 		next = max(next, s.ID+1)
-		if s.State == StatePending || s.State == StateFinalizing {
+		if s.State == coordinator.StatePending || s.State == coordinator.StateFinalizing {
 			if out.Lowest == 0 || s.ID < out.Lowest {
 				out.Lowest = s.ID
 			}
 			addBase(&out, s.Base)
 		}
-		if s.State == StateCompleted && s.Kind == checkpoint.Checkpoint {
+		if s.State == coordinator.StateCompleted && s.Kind == checkpoint.Checkpoint {
 			latest = max(latest, s.ID)
 		}
 	}
