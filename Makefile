@@ -48,7 +48,10 @@ lint: $(TOOLS)/golangci-lint ## check the style: gofmt, golangci-lint, the house
 gen: $(TOOLS)/buf $(TOOLS)/protoc-gen-go $(TOOLS)/protoc-gen-go-grpc ## check proto/ and generate internal/rpc/pb from it
 	cd proto && PATH="$(TOOLS):$$PATH" buf lint && PATH="$(TOOLS):$$PATH" buf generate
 
-gen-check: gen ## fail when the committed generated code is not what proto/ gives
+wire: $(TOOLS)/buf ## fail when proto/ cannot read what earlier versions of it, the images in proto/golden, have written
+	@cd proto && for image in golden/*.binpb; do echo "buf breaking --against $$image" && "$(TOOLS)/buf" breaking --against $$image || exit 1; done
+
+gen-check: gen wire ## fail when the committed generated code is not what proto/ gives, or proto/ has lost something
 	@status=$$(git status --porcelain -- internal/rpc/pb); \
 	  if [ -n "$$status" ]; then echo "internal/rpc/pb differs from what proto/ gives; run make gen and commit:"; echo "$$status"; git --no-pager diff --stat -- internal/rpc/pb; exit 1; fi
 
@@ -75,5 +78,5 @@ clean: ## remove what the other targets have built
 
 $(TOOLS)/%: ; @mkdir -p $(TOOLS) && cd tools && echo "building $*" && GOBIN=$(TOOLS) go install $$(go list tool | grep '/$*$$')
 
-.PHONY: help build s3-server test race lint gen gen-check sim bench demo image e2e check clean
+.PHONY: help build s3-server test race lint gen wire gen-check sim bench demo image e2e check clean
 .SECONDARY:

@@ -24,6 +24,8 @@ const (
 type Compression int32
 
 const (
+	// What is not said is not compressed, as in all that was written before there was a choice.
+	// buf:lint:ignore ENUM_ZERO_VALUE_SUFFIX
 	Compression_COMPRESSION_NONE Compression = 0
 	// One zstd frame for each key group or item; none for an empty one.
 	Compression_COMPRESSION_ZSTD Compression = 1
