@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 
 	"github.com/weirstream/weir/internal/checkpoint"
+	"github.com/weirstream/weir/internal/compression"
 	"github.com/weirstream/weir/internal/element"
 	"github.com/weirstream/weir/internal/job"
 	"github.com/weirstream/weir/internal/plan"
@@ -145,6 +146,10 @@ func listChain(t *testing.T, seed uint64) {
 		for i, restore := range l.restores(t, stored, parallelism) {
 			rigs[i] = l.task(t, i, parallelism, restore)
 			rigs[i].files.made = made
+			rigs[i].cfg.Decoder = compression.NewDecoder()
+			if seed%2 == 1 {
+				rigs[i].cfg.InlineLimit, rigs[i].cfg.Compression, rigs[i].cfg.Encoder = 100, checkpoint.Zstd, compression.NewEncoder()
+			}
 			rigs[i].start()
 			rigs[i].in.put(0, recordsOf("look:"), recordsOf("own:"))
 		}
