@@ -125,17 +125,20 @@ func (c *Cluster) Command(ctx context.Context, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// StartExecutor starts an executor, or starts it again after Kill, on the same data directory.
-func (c *Cluster) StartExecutor(id string, slots int) error {
+// StartExecutor starts an executor, or starts it again after Kill, on the same data directory. Flags that are given win over those of every executor.
+func (c *Cluster) StartExecutor(id string, slots int, flags ...string) error {
 	p, err := start(filepath.Join(c.Dir, id+".log"), slices.Concat(c.settings.Env, c.settings.ExecutorEnv), c.bin.TaskExecutor,
-		append([]string{"--id", id, "--jobmaster", c.Address, "--listen", "127.0.0.1:0", "--http", "", "--slots", fmt.Sprint(slots),
-			"--data-dir", filepath.Join(c.Dir, id)}, c.settings.ExecutorFlags...)...)
+		slices.Concat([]string{"--id", id, "--jobmaster", c.Address, "--listen", "127.0.0.1:0", "--http", "", "--slots", fmt.Sprint(slots),
+			"--data-dir", c.DataDir(id)}, c.settings.ExecutorFlags, flags)...)
 	if err != nil {
 		return err
 	}
 	c.executors[id] = p
 	return nil
 }
+
+// DataDir is the data directory of an executor.
+func (c *Cluster) DataDir(id string) string { return filepath.Join(c.Dir, id) }
 
 // KillExecutor ends an executor with SIGKILL and waits until the process is gone.
 func (c *Cluster) KillExecutor(id string) error {

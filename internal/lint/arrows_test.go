@@ -41,10 +41,11 @@ var arrows = map[string][]string{
 	"internal/exchange":    {"internal/job", "internal/element"},
 	"internal/compression": {"internal/checkpoint"},
 	"internal/segment":     {"internal/job", "internal/checkpoint"},
+	"internal/localstate":  {"internal/job", "internal/checkpoint"},
 	"internal/task":        {"internal/job", "internal/checkpoint", "internal/element", "internal/compression", "stream"},
 	"internal/taskexecutor": {
 		"internal/job", "internal/checkpoint", "internal/element", "internal/gateway", "internal/plan", "internal/task",
-		"internal/exchange", "internal/storage", "internal/location", "internal/compression", "internal/segment", "stream",
+		"internal/exchange", "internal/storage", "internal/location", "internal/compression", "internal/segment", "internal/localstate", "stream",
 	},
 	"internal/dirlock":    {},
 	"internal/workdir":    {"internal/job", "internal/checkpoint", "internal/dirlock"},
@@ -66,7 +67,7 @@ var arrows = map[string][]string{
 	"internal/node": {
 		"internal/job", "internal/checkpoint", "internal/element", "internal/gateway", "internal/jobmaster", "internal/taskexecutor",
 		"internal/exchange", "internal/rpc", "internal/storage", "internal/storage/schemes", "internal/inspect", "internal/ha", "internal/masterhook", "internal/plan", "internal/archive",
-		"internal/metrics", "internal/workdir", "internal/retention", "stream",
+		"internal/metrics", "internal/workdir", "internal/retention", "internal/localstate", "stream",
 	},
 	"internal/sim": {
 		"internal/job", "internal/checkpoint", "internal/element", "internal/coordinator", "internal/scheduler", "internal/task",

@@ -63,7 +63,7 @@ func registered(t *testing.T, f *fake) *prometheus.Registry {
 	reg := prometheus.NewRegistry()
 	for _, err := range []error{
 		RegisterJobMaster(t.Context(), reg, f), RegisterBuild(reg, "v1"),
-		RegisterTaskExecutor(reg, func() TaskExecutor { return TaskExecutor{true, 4, 3, 2, 10, 1000} }),
+		RegisterTaskExecutor(reg, func() TaskExecutor { return TaskExecutor{true, 4, 3, 2, 10, 1000, 500, 60, 7, 8} }),
 		RegisterStorage(reg, func() Requests { return Requests{[]Operation{{"put", 5, 2, 1, 3 * time.Second}}, 10, 20} }),
 	} {
 		if err != nil {
@@ -104,6 +104,8 @@ func TestMetrics_HaveTheValuesThatAreShown(t *testing.T) {
 		"weir_checkpoint_last_restored_id":                 3, "weir_checkpoint_last_restored_timestamp_seconds": 90,
 		"weir_taskexecutor_registered": 1, "weir_taskexecutor_slots": 4, "weir_taskexecutor_tasks": 3, "weir_taskexecutor_tasks_running": 2,
 		"weir_taskexecutor_snapshots_total": 10, "weir_taskexecutor_snapshot_bytes_total": 1000,
+		"weir_taskexecutor_restored_local_bytes_total": 500, "weir_taskexecutor_restored_storage_bytes_total": 60,
+		"weir_taskexecutor_local_copies_damaged_total": 7, "weir_taskexecutor_local_copies_failed_total": 8,
 		"weir_storage_requests_total": 5, "weir_storage_requests_failed_total": 2, "weir_storage_retries_total": 1, "weir_storage_request_seconds_total": 3,
 		"weir_storage_read_bytes_total": 10, "weir_storage_written_bytes_total": 20,
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/weirstream/weir/internal/exchange"
 	"github.com/weirstream/weir/internal/gateway"
 	"github.com/weirstream/weir/internal/job"
+	"github.com/weirstream/weir/internal/localstate"
 	"github.com/weirstream/weir/internal/metrics"
 	"github.com/weirstream/weir/internal/rpc"
 	"github.com/weirstream/weir/internal/storage/schemes"
@@ -24,12 +25,13 @@ import (
 
 // TaskExecutorConfig is what a task executor process is made of.
 type TaskExecutorConfig struct {
-	ID                  string // empty: the advertised address
+	ID                  string // empty: one that DataDir keeps, or without one the advertised address
 	JobMaster           string // host:port
 	Listen              string // host:port of the gRPC server
 	Advertise           string // host that others reach it at; empty: the one that reaches the job master
 	Slots               int
 	DataDir             string // of this executor alone; empty: chosen when it is needed
+	LocalRecovery       bool   // keep copies of the latest state in it
 	Jobs                []stream.Definition
 	RegistrationTimeout time.Duration
 	HTTP                HTTPConfig
@@ -67,6 +69,13 @@ func RunTaskExecutor(ctx context.Context, cfg TaskExecutorConfig) error {
 	peers := newConnections()
 	defer peers.close()
 	network := exchange.NewNetwork(exchange.Config{Address: address, Frames: frames{}, Dial: peers.openExchange})
+	if cfg.ID == "" && cfg.DataDir != "" {
+		host, _, _ := net.SplitHostPort(address) // it was joined a moment ago
+		if cfg.ID, err = dir.ID(host + "-" + randomHex(4)); err != nil {
+			_ = lis.Close()
+			return err
+		}
+	}
 	e := newTaskExecutor(cfg, address, rpc.NewJobMaster(conn), network, dir, opener)
 
 	web, err := newHTTPServer(cfg.HTTP, cfg.Log, processOf(e, cfg.JobMaster, opener))
@@ -116,8 +125,13 @@ func newTaskExecutor(cfg TaskExecutorConfig, address string, jm gateway.JobMaste
 	if id == "" {
 		id = address
 	}
+	var local *localstate.Store
+	if cfg.LocalRecovery {
+		local = localstate.New(cfg.Log.Named("local"), dir.Local)
+	}
 	return taskexecutor.New(taskexecutor.Config{
-		ID: job.ExecutorID(id), Incarnation: randomHex(8), Address: address, Slots: cfg.Slots, Version: Version(), Jobs: cfg.Jobs,
+		Local: local,
+		ID:    job.ExecutorID(id), Incarnation: randomHex(8), Address: address, Slots: cfg.Slots, Version: Version(), Jobs: cfg.Jobs,
 		Log: cfg.Log, JobMaster: jm, Network: network, OpenStorage: newStorages(opener).open, RegistrationTimeout: cfg.RegistrationTimeout, Dir: dir,
 	})
 }

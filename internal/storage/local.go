@@ -78,6 +78,9 @@ func rootCause(err error) error {
 	return err
 }
 
+// FilePath is where a file is in the file system, if it is there.
+func (l *Local) FilePath(name string) string { return filepath.Join(l.root, filepath.FromSlash(name)) }
+
 // Create begins a file.
 func (l *Local) Create(ctx context.Context, name string) (Writer, error) {
 	w, err := l.create(ctx, name)

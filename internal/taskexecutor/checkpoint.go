@@ -10,6 +10,7 @@ import (
 	"github.com/weirstream/weir/internal/element"
 	"github.com/weirstream/weir/internal/gateway"
 	"github.com/weirstream/weir/internal/job"
+	"github.com/weirstream/weir/internal/localstate"
 	"github.com/weirstream/weir/internal/task"
 )
 
@@ -42,12 +43,19 @@ func (e *Executor) hasFinished(a job.AttemptID) bool {
 
 // NotifyCheckpointComplete implements gateway.TaskExecutor.
 func (e *Executor) NotifyCheckpointComplete(ctx context.Context, r gateway.NotifyCheckpointComplete) ([]job.AttemptID, error) {
-	return e.notify(ctx, r.Epoch, r.Attempts, task.Completed{ID: r.ID})
+	unknown, err := e.notify(ctx, r.Epoch, r.Attempts, task.Completed{ID: r.ID})
+	e.copiesOf(r.Attempts, func(s *localstate.Store, j job.ID) { s.Completed(j, r.ID) })
+	return unknown, err
 }
 
 // NotifyCheckpointAborted implements gateway.TaskExecutor.
 func (e *Executor) NotifyCheckpointAborted(ctx context.Context, r gateway.NotifyCheckpointAborted) ([]job.AttemptID, error) {
-	return e.notify(ctx, r.Epoch, r.Attempts, task.Aborted{ID: r.ID, Latest: r.LatestCompleted})
+	unknown, err := e.notify(ctx, r.Epoch, r.Attempts, task.Aborted{ID: r.ID, Latest: r.LatestCompleted})
+	e.copiesOf(r.Attempts, func(s *localstate.Store, j job.ID) {
+		s.Completed(j, r.LatestCompleted)
+		s.Aborted(j, r.ID)
+	})
+	return unknown, err
 }
 
 // notify posts an event to tasks. When a mailbox is full the job master hears so: it tells the tasks again.

@@ -43,6 +43,7 @@ func (e *Executor) DeployTasks(ctx context.Context, r gateway.DeployTasks) error
 			started = append(started, t)
 		}
 	}
+	e.keepRestored(r.Job, started)
 	for _, t := range started {
 		e.start(t)
 	}
@@ -117,6 +118,7 @@ func (e *Executor) start(t *runningTask) {
 		close(t.ended)
 		t.logEnd(state, failure)
 		t.report(state, failure)
+		e.dropCopies(t)
 	})
 }
 
@@ -135,7 +137,7 @@ func (e *Executor) runTask(t *runningTask) (err error) {
 		return err
 	}
 	defer outs.Close()
-	files, err := e.openFiles(t.ctx, t.session.checkpointDir, t.attempt)
+	files, err := e.openFiles(t)
 	if err != nil {
 		return err
 	}

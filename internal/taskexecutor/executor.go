@@ -15,6 +15,7 @@ import (
 	"github.com/weirstream/weir/internal/exchange"
 	"github.com/weirstream/weir/internal/gateway"
 	"github.com/weirstream/weir/internal/job"
+	"github.com/weirstream/weir/internal/localstate"
 	"github.com/weirstream/weir/internal/segment"
 	"github.com/weirstream/weir/stream"
 )
@@ -30,6 +31,8 @@ type Config struct {
 	Log         *zap.Logger
 	JobMaster   gateway.JobMaster
 	Network     *exchange.Network
+	// Local has copies of the state of the latest checkpoints; nil: none are kept.
+	Local *localstate.Store
 	// Dir is where tasks may have files of their own.
 	Dir Dir
 	// OpenStorage opens a storage by URL or path. readOnly says that nothing will be written there, so that nothing has to be made or tried.
@@ -54,6 +57,7 @@ type Executor struct {
 	tasks sync.WaitGroup
 
 	written  snapshotCounts
+	restored restoreCounts
 	segments *segment.Set
 	encoder  *compression.Encoder
 	decoder  *compression.Decoder

@@ -5,8 +5,11 @@ import (
 	"errors"
 	"path"
 
+	"go.uber.org/zap"
+
 	"github.com/weirstream/weir/internal/checkpoint"
 	"github.com/weirstream/weir/internal/job"
+	"github.com/weirstream/weir/internal/localstate"
 	"github.com/weirstream/weir/internal/location"
 	"github.com/weirstream/weir/internal/segment"
 	"github.com/weirstream/weir/internal/storage"
@@ -25,15 +28,20 @@ type stateFiles struct {
 	root     Storage
 	open     func(ctx context.Context, location string, readOnly bool) (Storage, error)
 	segments *segment.Set
+	local    *localstate.Store // nil: no copies are kept
+	restored *restoreCounts
 	attempt  job.AttemptID
+	log      *zap.Logger
 }
 
-func (e *Executor) openFiles(ctx context.Context, dir string, attempt job.AttemptID) (*stateFiles, error) {
-	root, err := e.cfg.OpenStorage(ctx, dir, false)
+func (e *Executor) openFiles(t *runningTask) (*stateFiles, error) {
+	root, err := e.cfg.OpenStorage(t.ctx, t.session.checkpointDir, false)
 	if err != nil {
 		return nil, err
 	}
-	return &stateFiles{root: root, open: e.cfg.OpenStorage, segments: e.segments, attempt: attempt}, nil
+	return &stateFiles{
+		root: root, open: e.cfg.OpenStorage, segments: e.segments, local: e.cfg.Local, restored: &e.restored, attempt: t.attempt, log: t.log,
+	}, nil
 }
 
 // at returns the storage of a directory and the directory's name in it.
@@ -51,7 +59,11 @@ func (f *stateFiles) Create(ctx context.Context, dir, name string) (segment.Writ
 	if err != nil {
 		return nil, err
 	}
-	return s.Create(ctx, path.Join(in, name))
+	w, err := s.Create(ctx, path.Join(in, name))
+	if err != nil {
+		return nil, err
+	}
+	return f.withCopy(w, s, dir, name), nil
 }
 
 // Remove implements segment.Files.
@@ -59,6 +71,9 @@ func (f *stateFiles) Remove(ctx context.Context, dir, name string) error {
 	s, in, err := f.at(ctx, dir, false)
 	if err != nil {
 		return err
+	}
+	if j, id, ok := f.copied(dir); ok {
+		f.local.Remove(j, id, name)
 	}
 	return s.Remove(ctx, path.Join(in, name))
 }

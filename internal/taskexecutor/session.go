@@ -220,6 +220,9 @@ func (e *Executor) catchUp(answer gateway.HeartbeatAnswer) {
 			continue
 		}
 		id := answer.Completed[t.attempt.Job]
+		if e.cfg.Local != nil {
+			e.cfg.Local.Completed(t.attempt.Job, id)
+		}
 		if r := t.inHeartbeat(); id > r.NotifiedCheckpoint && r.State == job.TaskRunning {
 			if err := t.mail.Post(task.Completed{ID: id}); err != nil {
 				t.log.Warn("notification not taken", zap.Error(err))

@@ -133,3 +133,28 @@ func TestDir_DefaultsOfTwoExecutorsAreDifferent(t *testing.T) {
 		t.Errorf("the next one has %s, want %s again", again.mu.path, first)
 	}
 }
+
+func TestDir_ID_StaysTheSame(t *testing.T) {
+	dir := t.TempDir()
+	for _, fresh := range []string{"host-1", "host-2"} {
+		d := New(dir)
+		if id, err := d.ID(fresh); err != nil || id != "host-1" {
+			t.Errorf("%q, %v", id, err)
+		}
+		if err := d.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, bad := range []string{"", " \n", "a\nb", "a\x00", strings.Repeat("x", maxIDBytes+1)} {
+		if err := os.WriteFile(filepath.Join(dir, idFile), []byte(bad), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		d := New(dir)
+		if id, err := d.ID("fresh"); err == nil || !strings.Contains(err.Error(), idFile) {
+			t.Errorf("%q was taken as %q", bad, id)
+		}
+		if err := d.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
