@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weirstream/weir/internal/cli/format"
 	"github.com/weirstream/weir/internal/cli/view"
 	"github.com/weirstream/weir/internal/gateway"
 )
@@ -74,7 +75,7 @@ func phasesOf(c gateway.CheckpointStatus, subtasks []gateway.SubtaskCheckpoint) 
 func phaseLine(phases []phase) string {
 	parts := make([]string, len(phases))
 	for i, p := range phases {
-		parts[i] = p.name + " " + formatDuration(p.took)
+		parts[i] = p.name + " " + format.Duration(p.took)
 	}
 	return strings.Join(parts, ", ")
 }
@@ -112,7 +113,7 @@ func explain(c gateway.CheckpointStatus, subtasks []gateway.SubtaskCheckpoint, n
 		if last.Late {
 			late = " and too late"
 		}
-		out = append(out, fmt.Sprintf("The last acknowledgement came from %s, %s after the trigger%s%s.", last.Task, formatDuration(last.Latency), late, lead(last, subtasks)))
+		out = append(out, fmt.Sprintf("The last acknowledgement came from %s, %s after the trigger%s%s.", last.Task, format.Duration(last.Latency), late, lead(last, subtasks)))
 	case c.Acknowledged > 0:
 		out = append(out, "The details of its subtasks are no longer remembered.")
 	}
@@ -127,27 +128,27 @@ func explain(c gateway.CheckpointStatus, subtasks []gateway.SubtaskCheckpoint, n
 	slices.SortStableFunc(phases, func(a, b phase) int { return cmp.Compare(b.took, a.took) })
 	for _, p := range phases {
 		if share := percent(p.took, total); share > 0 {
-			out = append(out, fmt.Sprintf("%3d%% %s (%s): %s.", share, formatDuration(p.took), p.name, p.what))
+			out = append(out, fmt.Sprintf("%3d%% %s (%s): %s.", share, format.Duration(p.took), p.name, p.what))
 		}
 	}
 	if c.Notified > c.Duration {
-		out = append(out, fmt.Sprintf("Every task knew of its completion %s after it.", formatDuration(c.Notified-c.Duration)))
+		out = append(out, fmt.Sprintf("Every task knew of its completion %s after it.", format.Duration(c.Notified-c.Duration)))
 	}
 	return append(out, adviceOn(phases[0])...)
 }
 
 func explainState(c gateway.CheckpointStatus, now time.Time) string {
-	head := fmt.Sprintf("%s %d of %d tasks and %s", c.Kind, c.ID, c.Tasks, formatBytes(c.StateBytes))
+	head := fmt.Sprintf("%s %d of %d tasks and %s", c.Kind, c.ID, c.Tasks, format.Bytes(c.StateBytes))
 	switch c.State {
 	case gateway.CheckpointCompleted:
-		return fmt.Sprintf("%s completed in %s.", head, formatDuration(c.Duration))
+		return fmt.Sprintf("%s completed in %s.", head, format.Duration(c.Duration))
 	case gateway.CheckpointAborted:
-		return fmt.Sprintf("%s was aborted after %s.", head, formatDuration(c.Duration))
+		return fmt.Sprintf("%s was aborted after %s.", head, format.Duration(c.Duration))
 	case gateway.CheckpointFinalizing:
-		return fmt.Sprintf("%s has all acknowledgements and waits for its metadata to be written, since its trigger %s.", head, formatAge(now, c.Triggered))
+		return fmt.Sprintf("%s has all acknowledgements and waits for its metadata to be written, since its trigger %s.", head, format.Age(now, c.Triggered))
 	case gateway.CheckpointPending:
 	}
-	return fmt.Sprintf("%s is under way, triggered %s.", head, formatAge(now, c.Triggered))
+	return fmt.Sprintf("%s is under way, triggered %s.", head, format.Age(now, c.Triggered))
 }
 
 // maxMissing is how many subtasks are named.
@@ -182,7 +183,7 @@ func lead(last gateway.SubtaskCheckpoint, subtasks []gateway.SubtaskCheckpoint) 
 	if !ok {
 		return ""
 	}
-	return fmt.Sprintf(", %s behind %s", formatDuration(last.Latency-second.Latency), second.Task)
+	return fmt.Sprintf(", %s behind %s", format.Duration(last.Latency-second.Latency), second.Task)
 }
 
 func percent(part, whole time.Duration) int {

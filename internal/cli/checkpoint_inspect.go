@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weirstream/weir/internal/cli/format"
 	"github.com/weirstream/weir/internal/cli/view"
 	"github.com/weirstream/weir/internal/inspect"
 )
@@ -37,7 +38,7 @@ func (w *weir) checkpointInspectCommand() *cobra.Command {
 
 func writeStored(out io.Writer, r inspect.Report, subtasks bool) {
 	line(out, "%s %d of job %s (%s)", r.Kind, r.ID, r.Job, r.JobName)
-	line(out, "triggered %s, %s in %s, fingerprint %s", r.Triggered.UTC().Format(time.RFC3339), formatBytes(r.Bytes), counted(r.Files, "state file"), r.Fingerprint)
+	line(out, "triggered %s, %s in %s, fingerprint %s", r.Triggered.UTC().Format(time.RFC3339), format.Bytes(r.Bytes), format.Counted(r.Files, "state file"), r.Fingerprint)
 	t := newTable("VERTEX", "PARALLELISM", "OPERATOR", "KIND", "ITEMS", "SIZE", "STATES")
 	for _, v := range r.Vertices {
 		for _, op := range v.Operators {
@@ -45,7 +46,7 @@ func writeStored(out io.Writer, r inspect.Report, subtasks bool) {
 			if v.Ended > 0 {
 				parallelism += fmt.Sprintf(", %d ended", v.Ended)
 			}
-			t.add(string(v.Vertex), parallelism, op.Operator.ID, op.Operator.Kind, strconv.Itoa(op.Items), formatBytes(op.Bytes), storedStates(op))
+			t.add(string(v.Vertex), parallelism, op.Operator.ID, op.Operator.Kind, strconv.Itoa(op.Items), format.Bytes(op.Bytes), storedStates(op))
 		}
 	}
 	t.write(out)
@@ -53,7 +54,7 @@ func writeStored(out io.Writer, r inspect.Report, subtasks bool) {
 		line(out, "")
 		hooks := newTable("MASTER HOOK", "SIZE")
 		for _, h := range r.Hooks {
-			hooks.add(h.Hook, formatBytes(h.Bytes))
+			hooks.add(h.Hook, format.Bytes(h.Bytes))
 		}
 		hooks.write(out)
 	}
@@ -81,7 +82,7 @@ func writeStoredSubtasks(out io.Writer, r inspect.Report) {
 				if s.KeyGroups.Len() > 0 {
 					groups = s.KeyGroups.String()
 				}
-				t.add(op.Operator.ID, strconv.Itoa(s.Subtask), groups, strconv.Itoa(s.Items), formatBytes(s.Bytes), strings.Join(s.Files, ", "))
+				t.add(op.Operator.ID, strconv.Itoa(s.Subtask), groups, strconv.Itoa(s.Items), format.Bytes(s.Bytes), strings.Join(s.Files, ", "))
 			}
 		}
 	}

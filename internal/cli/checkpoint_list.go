@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weirstream/weir/internal/cli/format"
 	"github.com/weirstream/weir/internal/cli/view"
 	"github.com/weirstream/weir/internal/gateway"
 )
@@ -32,8 +33,8 @@ func (w *weir) checkpointListCommand() *cobra.Command {
 		now := time.Now()
 		t := newTable("ID", "KIND", "STATE", "TRIGGERED", "DURATION", "SIZE", "TASKS", "NOTE", "PATH")
 		for _, c := range h.Checkpoints {
-			t.add(strconv.FormatInt(int64(c.ID), 10), c.Kind.String(), c.State.String(), formatAge(now, c.Triggered), formatDuration(c.Duration),
-				formatBytes(c.StateBytes), fmt.Sprintf("%d/%d", c.Acknowledged, c.Tasks), checkpointNote(c), c.Path)
+			t.add(strconv.FormatInt(int64(c.ID), 10), c.Kind.String(), c.State.String(), format.Age(now, c.Triggered), format.Duration(c.Duration),
+				format.Bytes(c.StateBytes), fmt.Sprintf("%d/%d", c.Acknowledged, c.Tasks), checkpointNote(c), c.Path)
 		}
 		t.write(w.process.Stdout)
 		writeSummaryLines(w.process.Stdout, h.Summary)

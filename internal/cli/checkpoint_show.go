@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weirstream/weir/internal/checkpoint"
+	"github.com/weirstream/weir/internal/cli/format"
 	"github.com/weirstream/weir/internal/cli/view"
 	"github.com/weirstream/weir/internal/gateway"
 )
@@ -66,7 +67,7 @@ func checkpointNumber(s gateway.JobStatus, args []string) (checkpoint.ID, error)
 func writeCheckpoint(out io.Writer, d gateway.CheckpointDetail) {
 	c := d.CheckpointStatus
 	line(out, "%s %d is %s: triggered %s, took %s, %s, %d of %d tasks acknowledged", c.Kind, c.ID, c.State, c.Triggered.Local().Format(time.DateTime),
-		formatDuration(c.Duration), formatBytes(c.StateBytes), c.Acknowledged, c.Tasks)
+		format.Duration(c.Duration), format.Bytes(c.StateBytes), c.Acknowledged, c.Tasks)
 	if note := checkpointNote(c); note != "" {
 		line(out, "note: %s", note)
 	}
@@ -83,12 +84,12 @@ func writeCheckpoint(out io.Writer, d gateway.CheckpointDetail) {
 			t.add(s.Task.String(), "", "", "", "", "", "")
 			continue
 		}
-		m, after := s.Metrics, formatDuration(s.Latency)
+		m, after := s.Metrics, format.Duration(s.Latency)
 		if s.Late {
 			after += ", too late"
 		}
-		t.add(s.Task.String(), after, formatDuration(m.StartDelay), formatDuration(m.Alignment), formatDuration(m.Sync),
-			formatDuration(m.Async), formatBytes(m.StateBytes))
+		t.add(s.Task.String(), after, format.Duration(m.StartDelay), format.Duration(m.Alignment), format.Duration(m.Sync),
+			format.Duration(m.Async), format.Bytes(m.StateBytes))
 	}
 	t.write(out)
 }
@@ -102,9 +103,9 @@ func writeVertexCheckpoints(out io.Writer, vertices []gateway.VertexCheckpoint) 
 	t := newTable("VERTEX", "TASKS", "MIN, AVG, MAX OF ACKNOWLEDGED AFTER", "START DELAY", "ALIGNMENT", "SYNC", "ASYNC", "SIZE", "TOTAL SIZE")
 	for _, v := range vertices {
 		m := v.Metrics
-		t.add(string(v.Vertex), fmt.Sprintf("%d/%d", v.Acknowledged, v.Tasks), minAvgMax(v.Latency, formatDuration), minAvgMax(m.StartDelay, formatDuration),
-			minAvgMax(m.Alignment, formatDuration), minAvgMax(m.Sync, formatDuration), minAvgMax(m.Async, formatDuration), minAvgMax(m.StateBytes, formatBytes),
-			formatBytes(m.StateBytes.Sum))
+		t.add(string(v.Vertex), fmt.Sprintf("%d/%d", v.Acknowledged, v.Tasks), minAvgMax(v.Latency, format.Duration), minAvgMax(m.StartDelay, format.Duration),
+			minAvgMax(m.Alignment, format.Duration), minAvgMax(m.Sync, format.Duration), minAvgMax(m.Async, format.Duration), minAvgMax(m.StateBytes, format.Bytes),
+			format.Bytes(m.StateBytes.Sum))
 	}
 	t.write(out)
 	line(out, "")

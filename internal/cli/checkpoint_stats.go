@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weirstream/weir/internal/checkpoint"
+	"github.com/weirstream/weir/internal/cli/format"
 	"github.com/weirstream/weir/internal/cli/view"
 	"github.com/weirstream/weir/internal/gateway"
 )
@@ -42,7 +43,7 @@ func writeCheckpointStats(out io.Writer, h gateway.CheckpointHistory, now time.T
 	line(tw, "Checkpoints:\t%d completed, %d failed, %d in progress", h.Completed, h.Failed, h.InProgress)
 	latest := func(name string, c *gateway.CheckpointStatus) {
 		if c != nil {
-			text := fmt.Sprintf("%d, triggered %s, took %s, %s", c.ID, formatAge(now, c.Triggered), formatDuration(c.Duration), formatBytes(c.StateBytes))
+			text := fmt.Sprintf("%d, triggered %s, took %s, %s", c.ID, format.Age(now, c.Triggered), format.Duration(c.Duration), format.Bytes(c.StateBytes))
 			if c.Failure != "" {
 				text += ", " + c.Failure
 			}
@@ -53,17 +54,17 @@ func writeCheckpointStats(out io.Writer, h gateway.CheckpointHistory, now time.T
 	latest("Latest failed", h.LatestFailed())
 	latest("Latest savepoint", h.LatestSavepoint())
 	if r := h.LastRestore; r != nil {
-		line(tw, "Restored:\t%s, the latest from %s %d, %s", counted(h.Restored, "time"), r.Kind, r.ID, formatAge(now, r.Time))
+		line(tw, "Restored:\t%s, the latest from %s %d, %s", format.Counted(h.Restored, "time"), r.Kind, r.ID, format.Age(now, r.Time))
 	}
 	_ = tw.Flush() // as in line
 	if h.Summary.Duration.Count == 0 {
 		return
 	}
-	line(out, "\nOf the latest %s:", counted(h.Summary.Duration.Count, "completed checkpoint"))
+	line(out, "\nOf the latest %s:", format.Counted(h.Summary.Duration.Count, "completed checkpoint"))
 	t := newTable("", "MIN", "AVG", "P50", "P90", "P95", "P99", "P99.9", "MAX")
-	t.add(append([]string{"duration"}, summaryCells(h.Summary.Duration, formatDuration)...)...)
-	t.add(append([]string{"longest alignment"}, summaryCells(h.Summary.Alignment, formatDuration)...)...)
-	t.add(append([]string{"size"}, summaryCells(h.Summary.StateBytes, formatBytes)...)...)
+	t.add(append([]string{"duration"}, summaryCells(h.Summary.Duration, format.Duration)...)...)
+	t.add(append([]string{"longest alignment"}, summaryCells(h.Summary.Alignment, format.Duration)...)...)
+	t.add(append([]string{"size"}, summaryCells(h.Summary.StateBytes, format.Bytes)...)...)
 	t.write(out)
 }
 
@@ -77,9 +78,9 @@ func writeSummaryLines(out io.Writer, s checkpoint.CompletedSummary) {
 		return
 	}
 	line(out, "")
-	line(out, "duration of %s: %s", counted(s.Duration.Count, "completed checkpoint"), summaryText(s.Duration, formatDuration))
-	line(out, "longest alignment: %s", summaryText(s.Alignment, formatDuration))
-	line(out, "size: %s", summaryText(s.StateBytes, formatBytes))
+	line(out, "duration of %s: %s", format.Counted(s.Duration.Count, "completed checkpoint"), summaryText(s.Duration, format.Duration))
+	line(out, "longest alignment: %s", summaryText(s.Alignment, format.Duration))
+	line(out, "size: %s", summaryText(s.StateBytes, format.Bytes))
 }
 
 func summaryText[T checkpoint.Quantity](s checkpoint.StatsSummary[T], format func(T) string) string {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weirstream/weir/internal/cli/format"
 	"github.com/weirstream/weir/internal/inspect"
 	"github.com/weirstream/weir/internal/storage/schemes"
 )
@@ -36,9 +37,9 @@ func (w *weir) checkpointSweepCommand() *cobra.Command {
 		case len(removed) == 0 && err == nil:
 			line(w.process.Stdout, "nothing to delete")
 		case *dryRun:
-			line(w.process.Stdout, "%s would be deleted", counted(len(removed), "item"))
+			line(w.process.Stdout, "%s would be deleted", format.Counted(len(removed), "item"))
 		default:
-			line(w.process.Stdout, "%s deleted", counted(len(removed), "item"))
+			line(w.process.Stdout, "%s deleted", format.Counted(len(removed), "item"))
 		}
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weirstream/weir/internal/cli/format"
 	"github.com/weirstream/weir/internal/cli/view"
 	"github.com/weirstream/weir/internal/gateway"
 )
@@ -30,6 +31,6 @@ func (w *weir) writeTriggered(kind string, s gateway.JobStatus, r gateway.Checkp
 	if w.json() {
 		return writeJSON(w.process.Stdout, view.Triggered{Job: string(s.ID), ID: int64(r.ID), Path: r.Path, DurationMS: view.MS(r.Duration)})
 	}
-	line(w.process.Stdout, "%s %d of job %s completed in %s: %s", kind, r.ID, s.ID, formatDuration(r.Duration), r.Path)
+	line(w.process.Stdout, "%s %d of job %s completed in %s: %s", kind, r.ID, s.ID, format.Duration(r.Duration), r.Path)
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weirstream/weir/internal/cli/format"
 	"github.com/weirstream/weir/internal/cli/view"
 	"github.com/weirstream/weir/internal/inspect"
 	"github.com/weirstream/weir/internal/storage"
@@ -46,10 +47,10 @@ func (w *weir) verify(ctx context.Context, location string) error {
 	md := s.Metadata
 	if n := len(v.Damage); n > 0 {
 		return &exitError{exitFailed, fmt.Errorf("%s %d of job %s in %s is damaged: %d of %s cannot be restored (start from another one)",
-			md.Kind, md.ID, md.Job, s.Location, n, counted(v.Pieces, "piece")), false}
+			md.Kind, md.ID, md.Job, s.Location, n, format.Counted(v.Pieces, "piece")), false}
 	}
 	if !w.json() {
-		line(w.process.Stdout, "%s %d of job %s (%s) is whole: %s of state, %s", md.Kind, md.ID, md.Job, md.JobName, counted(v.Pieces, "piece"), formatBytes(v.Bytes))
+		line(w.process.Stdout, "%s %d of job %s (%s) is whole: %s of state, %s", md.Kind, md.ID, md.Job, md.JobName, format.Counted(v.Pieces, "piece"), format.Bytes(v.Bytes))
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weirstream/weir/internal/cli/format"
 	"github.com/weirstream/weir/internal/cli/view"
 	"github.com/weirstream/weir/internal/gateway"
 )
@@ -25,8 +26,8 @@ func (w *weir) executorsCommand() *cobra.Command {
 		now := time.Now()
 		t := newTable("EXECUTOR ID", "ADDRESS", "FREE SLOTS", "REGISTERED", "HEARTBEAT", "VERSION", "JOBS")
 		for _, e := range list {
-			t.add(string(e.ID), e.Address, strconv.Itoa(e.FreeSlots)+"/"+strconv.Itoa(e.Slots), formatAge(now, e.Registered),
-				formatAge(now, e.Heartbeat), e.Version, strings.Join(e.Jobs, ","))
+			t.add(string(e.ID), e.Address, strconv.Itoa(e.FreeSlots)+"/"+strconv.Itoa(e.Slots), format.Age(now, e.Registered),
+				format.Age(now, e.Heartbeat), e.Version, strings.Join(e.Jobs, ","))
 		}
 		t.write(w.process.Stdout)
 		return nil

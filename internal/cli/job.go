@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weirstream/weir/internal/cli/format"
 	"github.com/weirstream/weir/internal/cli/view"
 	"github.com/weirstream/weir/internal/gateway"
 )
@@ -44,16 +45,16 @@ func writeJob(out io.Writer, s gateway.JobStatus, now time.Time) {
 	field("Detail", s.Detail)
 	field("Backlog", s.Backlog)
 	field("Degraded", s.Degraded)
-	field("Submitted", fmt.Sprintf("%s (%s)", s.Submitted.Local().Format(time.DateTime), formatAge(now, s.Submitted)))
-	field("Ran for", formatDuration(ranFor(s, now)))
+	field("Submitted", fmt.Sprintf("%s (%s)", s.Submitted.Local().Format(time.DateTime), format.Age(now, s.Submitted)))
+	field("Ran for", format.Duration(ranFor(s, now)))
 	field("Tasks", fmt.Sprintf("%d of %d running", running, tasks))
 	field("Restarts", strconv.Itoa(s.Restarts))
 	field("Checkpoints", fmt.Sprintf("%d completed, %d failed, %d in progress", s.Completed, s.Failed, s.InProgress))
 	if s.Last != nil {
-		field("Latest", fmt.Sprintf("%s %d, %s, %s, %s", s.Last.Kind, s.Last.ID, formatDuration(s.Last.Duration), formatBytes(s.Last.StateBytes), s.Last.Path))
+		field("Latest", fmt.Sprintf("%s %d, %s, %s, %s", s.Last.Kind, s.Last.ID, format.Duration(s.Last.Duration), format.Bytes(s.Last.StateBytes), s.Last.Path))
 	}
 	if r := s.LastRestore; r != nil {
-		field("Restored", fmt.Sprintf("%s, the latest from %s %d, %s", counted(s.Restored, "time"), r.Kind, r.ID, formatAge(now, r.Time)))
+		field("Restored", fmt.Sprintf("%s, the latest from %s %d, %s", format.Counted(s.Restored, "time"), r.Kind, r.ID, format.Age(now, r.Time)))
 	}
 	field("Leader epoch", strconv.FormatUint(uint64(s.Epoch), 10))
 	field("Fingerprint", s.Fingerprint)
@@ -63,7 +64,7 @@ func writeJob(out io.Writer, s gateway.JobStatus, now time.Time) {
 		t := newTable("SUBTASK", "ATTEMPT", "STATE", "EXECUTOR", "RECORDS IN", "RECORDS OUT", "LATEST FAILURE")
 		for _, task := range v.Tasks {
 			t.add(strconv.Itoa(task.Attempt.Task.Subtask), strconv.Itoa(task.Attempt.Attempt), task.State.String(), string(task.Executor),
-				formatCount(task.RecordsIn), formatCount(task.RecordsOut), task.Failure)
+				format.Count(task.RecordsIn), format.Count(task.RecordsOut), task.Failure)
 		}
 		t.write(out)
 	}

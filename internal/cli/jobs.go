@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weirstream/weir/internal/cli/format"
 	"github.com/weirstream/weir/internal/cli/view"
 	"github.com/weirstream/weir/internal/gateway"
 )
@@ -27,7 +28,7 @@ func (w *weir) jobsCommand() *cobra.Command {
 		for _, s := range list {
 			running, tasks := s.CountTasks()
 			t.add(string(s.ID), s.Name, s.State.String(), fmt.Sprintf("%d/%d", running, tasks), strconv.Itoa(s.Completed), strconv.Itoa(s.Restarts),
-				formatAge(now, s.Submitted), formatDuration(ranFor(s, now)), noteOf(s))
+				format.Age(now, s.Submitted), format.Duration(ranFor(s, now)), noteOf(s))
 		}
 		t.write(w.process.Stdout)
 		return nil

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weirstream/weir/internal/cli/format"
 	"github.com/weirstream/weir/internal/cli/view"
 	"github.com/weirstream/weir/internal/gateway"
 	"github.com/weirstream/weir/internal/job"
@@ -16,7 +17,7 @@ import (
 
 func TestFormatBytes(t *testing.T) {
 	for n, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1024: "1.0 KiB", 1536: "1.5 KiB", 5 << 20: "5.0 MiB", 1 << 40: "1.0 TiB"} {
-		if got := formatBytes(n); got != want {
+		if got := format.Bytes(n); got != want {
 			t.Errorf("%d: %q, want %q", n, got, want)
 		}
 	}
@@ -28,7 +29,7 @@ func TestFormatDuration(t *testing.T) {
 		1234 * time.Millisecond: "1.23s", 12345 * time.Millisecond: "12.3s", 61500 * time.Millisecond: "1m2s",
 		time.Hour + 5*time.Minute + 10*time.Second: "1h5m", -time.Second: "-1s", 59999 * time.Millisecond: "1m0s",
 	} {
-		if got := formatDuration(d); got != want {
+		if got := format.Duration(d); got != want {
 			t.Errorf("%d: %q, want %q", d, got, want)
 		}
 	}
@@ -36,7 +37,7 @@ func TestFormatDuration(t *testing.T) {
 
 func TestFormatCount(t *testing.T) {
 	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567", -1000: "-1,000", -999: "-999"} {
-		if got := formatCount(n); got != want {
+		if got := format.Count(n); got != want {
 			t.Errorf("%d: %q, want %q", n, got, want)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weirstream/weir/internal/cli/format"
 	"github.com/weirstream/weir/internal/gateway"
 	"github.com/weirstream/weir/internal/job"
 )
@@ -87,15 +88,15 @@ func (p *progress) status(now time.Time) {
 func (p *progress) text(now time.Time) string {
 	s := p.last
 	running, tasks := s.CountTasks()
-	parts := []string{fmt.Sprintf("%s %s %s", s.Name, s.State, formatDuration(now.Sub(p.started).Truncate(time.Second))), fmt.Sprintf("tasks %d/%d", running, tasks)}
+	parts := []string{fmt.Sprintf("%s %s %s", s.Name, s.State, format.Duration(now.Sub(p.started).Truncate(time.Second))), fmt.Sprintf("tasks %d/%d", running, tasks)}
 	if n := sourceRecords(s); n > 0 {
-		parts = append(parts, fmt.Sprintf("records %s (%s/s)", formatCount(n), formatCount(p.rate.perSecond(now))))
+		parts = append(parts, fmt.Sprintf("records %s (%s/s)", format.Count(n), format.Count(p.rate.perSecond(now))))
 	}
 	if s.Last != nil {
-		parts = append(parts, fmt.Sprintf("checkpoint %d (%s)", s.Last.ID, formatDuration(s.Last.Duration)))
+		parts = append(parts, fmt.Sprintf("checkpoint %d (%s)", s.Last.ID, format.Duration(s.Last.Duration)))
 	}
 	if s.Restarts > 0 {
-		parts = append(parts, counted(s.Restarts, "restart"))
+		parts = append(parts, format.Counted(s.Restarts, "restart"))
 	}
 	if s.Detail != "" {
 		parts = append(parts, s.Detail)

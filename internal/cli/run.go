@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weirstream/weir/internal/cli/format"
 	"github.com/weirstream/weir/internal/cli/view"
 	"github.com/weirstream/weir/internal/gateway"
 	"github.com/weirstream/weir/internal/job"
@@ -64,7 +65,7 @@ func (w *weir) submit(ctx context.Context, jobs gateway.Jobs, r gateway.Submissi
 		}
 		if deadline.IsZero() {
 			deadline = time.Now().Add(wait)
-			line(w.process.Stderr, "%s: waiting up to %s for a task executor to register at %s", w.process.Name, formatDuration(wait), w.jobMaster)
+			line(w.process.Stderr, "%s: waiting up to %s for a task executor to register at %s", w.process.Name, format.Duration(wait), w.jobMaster)
 		} else if !time.Now().Before(deadline) {
 			return "", err
 		}
@@ -83,8 +84,8 @@ func (w *weir) outcome(s gateway.JobStatus) error {
 			return err
 		}
 	} else {
-		line(w.process.Stdout, "job %s (%s) is %s after %s: %s, %s", s.ID, s.Name, s.State, formatDuration(ranFor(s, time.Now())),
-			counted(s.Completed, "checkpoint"), counted(s.Restarts, "restart"))
+		line(w.process.Stdout, "job %s (%s) is %s after %s: %s, %s", s.ID, s.Name, s.State, format.Duration(ranFor(s, time.Now())),
+			format.Counted(s.Completed, "checkpoint"), format.Counted(s.Restarts, "restart"))
 	}
 	if s.State == job.Finished {
 		return nil

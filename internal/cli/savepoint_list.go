@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weirstream/weir/internal/cli/format"
 	"github.com/weirstream/weir/internal/cli/view"
 	"github.com/weirstream/weir/internal/inspect"
 )
@@ -25,9 +26,9 @@ func (w *weir) savepointListCommand() *cobra.Command {
 			t := newTable("PATH", "JOB", "NAME", "ID", "KIND", "TRIGGERED", "SIZE", "WHOLE")
 			for _, l := range list {
 				v := viewListed(l)
-				row := []string{v.Path, v.Job, v.JobName, "", v.Kind, "", formatBytes(v.Bytes), "yes"}
+				row := []string{v.Path, v.Job, v.JobName, "", v.Kind, "", format.Bytes(v.Bytes), "yes"}
 				if l.Metadata != nil {
-					row[3], row[5] = strconv.FormatInt(v.ID, 10), formatAge(now, l.Metadata.Timestamp)
+					row[3], row[5] = strconv.FormatInt(v.ID, 10), format.Age(now, l.Metadata.Timestamp)
 				}
 				if v.Problem != "" {
 					row[7] = "no: " + v.Problem

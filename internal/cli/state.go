@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weirstream/weir/internal/cli/format"
 	"github.com/weirstream/weir/internal/cli/view"
 	"github.com/weirstream/weir/internal/inspect"
 	"github.com/weirstream/weir/internal/job"
@@ -46,9 +47,9 @@ func (w *weir) stateListCommand() *cobra.Command {
 		}
 		t := newTable("OPERATOR", "STATE", "KIND", "KEY", "VALUE", "ENTRIES", "SIZE", "LARGEST KEY GROUP", "KEY GROUPS")
 		for _, r := range list {
-			row := []string{r.Operator, r.Name, kindOf(r.Kind, r.Mode), r.KeyType, r.ValueType, formatCount(r.Entries), formatBytes(r.Bytes), "", ""}
+			row := []string{r.Operator, r.Name, kindOf(r.Kind, r.Mode), r.KeyType, r.ValueType, format.Count(r.Entries), format.Bytes(r.Bytes), "", ""}
 			if r.KeyGroups.Len() > 0 {
-				row[7], row[8] = formatBytes(r.LargestBytes), r.KeyGroups.String()
+				row[7], row[8] = format.Bytes(r.LargestBytes), r.KeyGroups.String()
 				if r.LargestBytes > 0 {
 					row[7] += " in " + strconv.Itoa(r.LargestGroup)
 				}
@@ -134,12 +135,12 @@ func (w *weir) stateDiff(ctx context.Context, first, second string, keys int) er
 	} else {
 		t := newTable("OPERATOR", "STATE", "KIND", "ADDED", "REMOVED", "CHANGED", "SAME", "NOTE")
 		for i, d := range v.States {
-			t.add(d.Operator, d.State, kindOf(d.Kind, list[i].Mode), formatCount(d.Added), formatCount(d.Removed), formatCount(d.Changed), formatCount(d.Same), d.Note())
+			t.add(d.Operator, d.State, kindOf(d.Kind, list[i].Mode), format.Count(d.Added), format.Count(d.Removed), format.Count(d.Changed), format.Count(d.Same), d.Note())
 		}
 		t.write(w.process.Stdout)
 	}
 	if n := v.Different; n > 0 {
-		return &exitError{exitFailed, fmt.Errorf("%s of %d differ between %s and %s", counted(n, "state"), len(list), a.Location, b.Location), false}
+		return &exitError{exitFailed, fmt.Errorf("%s of %d differ between %s and %s", format.Counted(n, "state"), len(list), a.Location, b.Location), false}
 	}
 	return nil
 }

@@ -49,7 +49,7 @@ func (w *weir) root(short string) *cobra.Command {
 	flags.StringVar(&w.jobMaster, "jobmaster", "localhost:6123", "`HOST:PORT` of the job master")
 	flags.VarP(&w.output, "output", "o", "form of the output")
 	root.AddCommand(
-		w.runCommand(), w.localCommand(), w.listCommand(), w.jobsCommand(), w.jobCommand(), w.stopCommand(), w.cancelCommand(), w.savepointCommand(),
+		w.runCommand(), w.localCommand(), w.listCommand(), w.jobsCommand(), w.jobCommand(), w.rescaleCommand(), w.stopCommand(), w.cancelCommand(), w.savepointCommand(),
 		w.checkpointCommand(), w.stateCommand(),
 		w.executorsCommand(), w.versionCommand(),
 	)

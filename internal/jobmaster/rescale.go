@@ -149,7 +149,9 @@ func (l *jobLoop) known(g *job.Graph) rescale.Known {
 		Measured: rescale.Measured{Starts: s.starts},
 	}
 	if c := l.coord.Latest(); c != nil {
-		k.Latest = c.Metadata
+		if k.Latest = c.Metadata; c.Metadata.Fingerprint != l.graph.Fingerprint && s.before != nil {
+			k.Before = s.before // the tasks of the plan before have written it
+		}
 	}
 	for _, c := range l.coord.History() { // oldest first
 		if c.State == coordinator.StateCompleted && c.Kind == checkpoint.Checkpoint {

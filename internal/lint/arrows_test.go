@@ -80,10 +80,12 @@ var arrows = map[string][]string{
 	},
 	"internal/cli": {
 		"internal/job", "internal/checkpoint", "internal/gateway", "internal/rpc", "internal/node", "internal/inspect", "internal/plan",
-		"internal/storage", "internal/storage/schemes", "internal/cli/view", "stream",
+		"internal/storage", "internal/storage/schemes", "internal/cli/view", "internal/cli/format", "internal/cli/estimate", "stream",
 	},
-	"internal/cli/view": {"internal/job", "internal/checkpoint", "internal/gateway", "internal/inspect"},
-	"internal/lint":     {},
+	"internal/cli/estimate": {"internal/gateway", "internal/cli/format"},
+	"internal/cli/format":   {},
+	"internal/cli/view":     {"internal/job", "internal/checkpoint", "internal/gateway", "internal/inspect"},
+	"internal/lint":         {},
 
 	// What is put together: programs and the public door for a program of one's own.
 	"stream/app":         {"internal/cli", "stream"},
