@@ -3,6 +3,7 @@ package stream
 import (
 	"fmt"
 	"testing"
+	"time"
 )
 
 // discard is a collector that drops what it gets.
@@ -63,4 +64,58 @@ func BenchmarkKeyed_Update(b *testing.B) {
 			})
 		}
 	}
+}
+
+// wide is a value of 56 bytes.
+type wide struct {
+	Count            int64
+	A, B, C, D, E, F uint64
+}
+
+// BenchmarkKeyed_SnapshotAndRestore writes a state of 64 bytes for each key, and restores it.
+func BenchmarkKeyed_SnapshotAndRestore(b *testing.B) {
+	const keys = 1_000_000
+	make := func() *built[int64, int64] {
+		rows := NewValue[int64, wide]("rows")
+		return build(b, func(s Stream[int64]) Stream[int64] {
+			return Process(KeyBy(s, func(k int64) int64 { return k }), "rows", func(c *Context[int64], k int64, emit func(int64) error) error {
+				h := uint64(k)*0x9E3779B97F4A7C15 | 1<<63
+				rows.Set(c, wide{1, h, h ^ 1, h ^ 2, h ^ 3, h ^ 4, h ^ 5})
+				return nil
+			}, rows)
+		})
+	}
+	from := make()
+	for k := range int64(keys) {
+		if err := from.in.Collect(NoTimestamp, k); err != nil {
+			b.Fatal(err)
+		}
+	}
+	written := from.Operator.(KeyedStateful).Schemas()
+	var snapshot, restore time.Duration
+	for range b.N {
+		start := time.Now()
+		s, err := from.Operator.(KeyedStateful).SnapshotKeyed()
+		if err != nil {
+			b.Fatal(err)
+		}
+		groups := [testMaxParallelism][]byte{}
+		for g := range groups {
+			if groups[g], err = s.AppendGroup(nil, g); err != nil {
+				b.Fatal(err)
+			}
+		}
+		s.Release()
+		middle := time.Now()
+		to := make()
+		for g := range groups {
+			if err := to.Operator.(KeyedStateful).RestoreGroup(g, written, groups[g]); err != nil {
+				b.Fatal(err)
+			}
+		}
+		snapshot, restore = snapshot+middle.Sub(start), restore+time.Since(middle)
+	}
+	per := float64(b.N) * keys
+	b.ReportMetric(float64(snapshot.Nanoseconds())/per, "ns/entry-written")
+	b.ReportMetric(float64(restore.Nanoseconds())/per, "ns/entry-restored")
 }

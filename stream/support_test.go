@@ -64,7 +64,7 @@ type built[In, Out any] struct {
 }
 
 // build makes the operator that def adds behind a source of In.
-func build[In, Out any](t *testing.T, def func(Stream[In]) Stream[Out]) *built[In, Out] {
+func build[In, Out any](t testing.TB, def func(Stream[In]) Stream[Out]) *built[In, Out] {
 	t.Helper()
 	j := NewJob("test", nil)
 	s := def(From(j, "source", nowhere[In]{}))

@@ -53,6 +53,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	checkpoints := flags.Int("checkpoints", 200, "idle checkpoints taken one after another")
 	sustained := flags.Duration("sustained", time.Minute, "how long checkpoints are taken every 100 ms, all of which must complete")
 	keys := flags.Int("keys", 1_000_000, "keys of the durable checkpoints")
+	rows := flags.Int("rows", 16_500_000, "keys of the state that is restored; each has 64 bytes")
 	durables := flags.Int("durables", 60, "durable checkpoints")
 	turn := flags.Duration("turn", turns, "how long a job runs with and without checkpoints, in turn")
 	only := flags.String("only", "", "measure one thing only: "+parts())
@@ -67,7 +68,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		bin:     harness.Binaries{JobMaster: []string{self, "jobmaster"}, TaskExecutor: []string{self, "taskexecutor"}},
 		out:     out,
 		records: *records, rounds: *rounds, kills: *kills, checkpoints: *checkpoints, sustained: *sustained,
-		keys: *keys, durables: *durables, turn: *turn,
+		keys: *keys, rows: *rows, durables: *durables, turn: *turn,
 	}
 	fmt.Fprintf(out, "%s, %d processors, %s/%s\n", runtime.Version(), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH)
 	return b.run(ctx, *only)
@@ -79,7 +80,7 @@ var measurements = []struct {
 	measure func(*bench, context.Context) error
 }{
 	{"checkpoints", (*bench).idle}, {"sustained", (*bench).every}, {"state", (*bench).durable}, {"recovery", (*bench).recovery},
-	{"throughput", (*bench).throughput},
+	{"restore", (*bench).restore}, {"throughput", (*bench).throughput},
 }
 
 func parts() string {

@@ -18,11 +18,11 @@ func TestMain(m *testing.M) {
 func TestBench_MeasuresEverything(t *testing.T) {
 	var out strings.Builder
 	if err := run(t.Context(), []string{"-records", "20000", "-rounds", "1", "-kills", "2", "-checkpoints", "5", "-sustained", "2s",
-		"-keys", "20000", "-durables", "2", "-turn", "1s"}, &out); err != nil {
+		"-keys", "20000", "-durables", "2", "-turn", "1s", "-rows", "20000"}, &out); err != nil {
 		t.Fatalf("%v; it printed:\n%s", err, &out)
 	}
 	wanted := append([]string{"one durable rename", "every 100ms for 2s", " 0 failed"}, phaseNames...)
-	for _, want := range append(wanted, "idle checkpoint", "durable checkpoint, 20 K keys", "record latency", "loss", "kill -9", "in one task", "in one process", "between two processes") {
+	for _, want := range append(wanted, "idle checkpoint", "durable checkpoint, 20 K keys", "record latency", "loss", "kill -9", "own copies", "from the checkpoint directory", "in one task", "in one process", "between two processes") {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("nothing about %q in:\n%s", want, &out)
 		}

@@ -21,18 +21,22 @@ type bench struct {
 	records, rounds, kills int
 	checkpoints            int
 	sustained              time.Duration
-	keys, durables         int
+	keys, rows, durables   int
 	turn                   time.Duration // with and without checkpoints, each
 }
 
 // with runs f on a cluster whose executors have the given slots.
 func (b *bench) with(ctx context.Context, f func(c *harness.Cluster) error, slots ...int) error {
+	return b.withSettings(ctx, harness.Settings{}, f, slots...)
+}
+
+func (b *bench) withSettings(ctx context.Context, settings harness.Settings, f func(c *harness.Cluster) error, slots ...int) error {
 	dir, err := os.MkdirTemp("", "weir-bench-")
 	if err != nil {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	c, err := harness.Start(b.bin, dir)
+	c, err := harness.StartWith(b.bin, dir, settings)
 	if err != nil {
 		return err
 	}

@@ -137,29 +137,40 @@ func (b *bench) inTurn(ctx context.Context, c *harness.Cluster, id job.ID, f fun
 	return nil
 }
 
-// storing runs f with the job store on two executors, when its state is filled.
+// storing runs f with the job store on two executors, when its state of small values is filled.
 func (b *bench) storing(ctx context.Context, rate int, o job.CheckpointOptions, f func(c *harness.Cluster, id job.ID, probes string) error) error {
 	return b.with(ctx, func(c *harness.Cluster) error {
-		probes := filepath.Join(c.Dir, "probes")
-		if err := os.Mkdir(probes, 0o700); err != nil {
-			return err
-		}
-		params := map[string]string{
-			"keys": strconv.Itoa(b.keys), "window": strconv.Itoa(max(b.keys/durableShare, 1)), "rate": strconv.Itoa(rate), "probes": probes, "small": "true",
-		}
-		id, err := submit(ctx, c, "store", 2, params, o)
-		if err != nil {
-			return err
-		}
-		if err := awaitCount(ctx, probes, int64(b.keys)); err != nil {
-			return err
-		}
-		if err := f(c, id, probes); err != nil {
-			return err
-		}
-		_, err = c.Jobs.Cancel(ctx, id)
-		return err
+		return b.store(ctx, c, b.keys, map[string]string{"rate": strconv.Itoa(rate), "small": "true"}, o, f)
 	}, 1, 1)
+}
+
+// storingRows runs f with the job store at parallelism 2, when its state of rows is filled.
+func (b *bench) storingRows(ctx context.Context, flags []string, f func(c *harness.Cluster, id job.ID, probes string) error, slots ...int) error {
+	return b.withSettings(ctx, harness.Settings{ExecutorFlags: flags}, func(c *harness.Cluster) error {
+		return b.store(ctx, c, b.rows, map[string]string{"rate": strconv.Itoa(restoreRate)}, job.CheckpointOptions{Interval: -1}, f)
+	}, slots...)
+}
+
+func (b *bench) store(ctx context.Context, c *harness.Cluster, keys int, params map[string]string, o job.CheckpointOptions,
+	f func(c *harness.Cluster, id job.ID, probes string) error,
+) error {
+	probes := filepath.Join(c.Dir, "probes")
+	if err := os.Mkdir(probes, 0o700); err != nil {
+		return err
+	}
+	params["keys"], params["window"], params["probes"] = strconv.Itoa(keys), strconv.Itoa(max(keys/durableShare, 1)), probes
+	id, err := submit(ctx, c, "store", 2, params, o)
+	if err != nil {
+		return err
+	}
+	if err := awaitCount(ctx, probes, int64(keys)); err != nil {
+		return err
+	}
+	if err := f(c, id, probes); err != nil {
+		return err
+	}
+	_, err = c.Jobs.Cancel(ctx, id)
+	return err
 }
 
 // awaitCount waits until the probes have seen so many records.
