@@ -80,7 +80,7 @@ var measurements = []struct {
 	measure func(*bench, context.Context) error
 }{
 	{"checkpoints", (*bench).idle}, {"sustained", (*bench).every}, {"state", (*bench).durable}, {"recovery", (*bench).recovery},
-	{"restore", (*bench).restore}, {"throughput", (*bench).throughput},
+	{"restore", (*bench).restore}, {"rescale", (*bench).rescale}, {"throughput", (*bench).throughput},
 }
 
 func parts() string {

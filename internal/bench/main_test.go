@@ -22,7 +22,7 @@ func TestBench_MeasuresEverything(t *testing.T) {
 		t.Fatalf("%v; it printed:\n%s", err, &out)
 	}
 	wanted := append([]string{"one durable rename", "every 100ms for 2s", " 0 failed"}, phaseNames...)
-	for _, want := range append(wanted, "idle checkpoint", "durable checkpoint, 20 K keys", "record latency", "loss", "kill -9", "own copies", "from the checkpoint directory", "in one task", "in one process", "between two processes") {
+	for _, want := range append(wanted, "idle checkpoint", "durable checkpoint, 20 K keys", "record latency", "loss", "kill -9", "own copies", "from the checkpoint directory", "rescale 2 -> 4", "rescale 1 -> 3", "in one task", "in one process", "between two processes") {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("nothing about %q in:\n%s", want, &out)
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weirstream/weir/internal/gateway"
 	"github.com/weirstream/weir/internal/harness"
 	"github.com/weirstream/weir/internal/job"
 )
@@ -72,4 +73,25 @@ func killAndRestart(ctx context.Context, c *harness.Cluster, id job.ID, restarts
 	}
 	err = awaitRunning(ctx, c, id, restartsBefore+1)
 	return time.Since(start), err
+}
+
+// rescaleTo are the parallelisms that the job goes through, from 2.
+var rescaleTo = []int{4, 1, 3}
+
+// rescale measures how long a job with much state stands when its parallelism is changed.
+func (b *bench) rescale(ctx context.Context) error {
+	return b.storingRows(ctx, nil, func(c *harness.Cluster, id job.ID, _ string) error {
+		from := 2
+		for _, to := range rescaleTo {
+			r, err := c.Jobs.Rescale(ctx, gateway.RescaleJob{Job: id, Parallelism: to})
+			if err != nil {
+				return fmt.Errorf("rescale from %d to %d: %w", from, to, err)
+			}
+			fmt.Fprintf(b.out, "rescale %d -> %d with %.2f GB of state: all tasks run again after %s (limit 3s, estimated %s); the checkpoint before took %s; moved %.2f GB, stayed %.2f GB\n",
+				from, to, float64(r.Report.Moved+r.Report.Stayed)/1e9, short(r.Report.Pause), short(r.Estimate.Pause), short(r.Report.CheckpointDuration),
+				float64(r.Report.Moved)/1e9, float64(r.Report.Stayed)/1e9)
+			from = to
+		}
+		return nil
+	}, 2, 2)
 }
