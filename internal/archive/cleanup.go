@@ -65,5 +65,9 @@ func (a *Archive) CleanUpShared(ctx context.Context, id job.ID) error {
 	if len(files) == 0 {
 		return a.Root.RemoveAll(ctx, dir)
 	}
+	shared := checkpoint.SharedDir(id)
+	if !slices.ContainsFunc(files, func(f string) bool { return strings.HasPrefix(f, shared+"/") }) {
+		return a.Root.RemoveAll(ctx, shared)
+	}
 	return nil
 }

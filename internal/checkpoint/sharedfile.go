@@ -179,3 +179,18 @@ func (md *Metadata) CheckShared(names []string) error {
 	}
 	return nil
 }
+
+// BackendFiles are the files of state backends that md refers to, shared or not; one may occur more than once.
+func (md *Metadata) BackendFiles() []SharedFile {
+	var out []SharedFile
+	for i := range md.Vertices {
+		for n := range md.Vertices[i].Subtasks {
+			for _, op := range md.Vertices[i].Subtasks[n].Operators {
+				if op.Keyed != nil {
+					out = append(out, op.Keyed.Files...)
+				}
+			}
+		}
+	}
+	return out
+}

@@ -14,7 +14,7 @@ import (
 	"github.com/weirstream/weir/internal/storage/schemes"
 )
 
-// Dispose deletes the checkpoint or savepoint at a location, its metadata first. Whether a job still uses it is for the caller to know.
+// Dispose deletes the checkpoint or savepoint at a location, its metadata first, and the shared files that only it refers to. Whether a job still uses it is for the caller to know.
 func Dispose(ctx context.Context, at string) error {
 	parent, name := location.Split(Directory(at))
 	names, err := filesIn(ctx, Directory(at))
@@ -32,5 +32,15 @@ func Dispose(ctx context.Context, at string) error {
 	if err := retention.CheckDisposable(name, names, metadata); err != nil {
 		return fmt.Errorf("%s: %w", at, err)
 	}
-	return storage.DiscardCheckpoint(ctx, files, name)
+	shared, err := unshared(ctx, files, name, metadata)
+	if err != nil {
+		return err
+	}
+	if err := storage.DiscardCheckpoint(ctx, files, name); err != nil {
+		return err
+	}
+	for _, f := range shared {
+		err = errors.Join(err, files.Remove(ctx, checkpoint.SharedPath(f)))
+	}
+	return err
 }

@@ -181,6 +181,9 @@ func (r *groupReader) group(ctx context.Context, group int, f func(state int, ke
 		return nil
 	}
 	k := p.state.Keyed
+	if k.IsNative() {
+		return fmt.Errorf("state of operator %s is in files of backend %q, which only that reads; take a canonical savepoint and look into that", r.operator.id, k.Backend)
+	}
 	if len(k.GroupCRC) == 0 && !r.verified[p.subtask] {
 		if err := r.check(ctx, k.Handle); err != nil {
 			return r.damage(p.subtask, "keyed state", err)

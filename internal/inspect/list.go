@@ -47,7 +47,10 @@ func List(ctx context.Context, at string) ([]Listed, error) {
 			l.Problem = err
 		} else {
 			l.Metadata = s.Metadata
-			l.Problem = shortFiles(s.Metadata, dir, sizes)
+			if l.Problem = shortFiles(s.Metadata, dir, sizes); l.Problem == nil {
+				l.Problem = s.checkShared(ctx)
+			}
+			l.Bytes += s.sharedBytes()
 		}
 		for _, other := range infos {
 			if d, n := path.Split(other.Path); d == dir+"/" && n != checkpoint.MetadataFile {

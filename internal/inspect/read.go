@@ -80,7 +80,10 @@ func Choose(ctx context.Context, at string, fallback bool) (s *Stored, skipped [
 				return nil, err
 			}
 			stored[dir] = s
-			return s.Metadata, s.Metadata.CheckFiles(names)
+			if err := s.Metadata.CheckFiles(names); err != nil {
+				return s.Metadata, err
+			}
+			return s.Metadata, s.checkShared(ctx)
 		})
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", at, err)

@@ -113,6 +113,10 @@ func (r *OperatorReport) add(subtask int, state *checkpoint.OperatorState) {
 	if k := state.Keyed; k != nil {
 		s.KeyGroups = k.Range
 		s.addHandle(k.Handle)
+		for _, f := range k.Files {
+			s.Bytes += f.Size
+			s.Files = append(s.Files, f.Path)
+		}
 		if r.States == nil {
 			r.States = k.States
 		}

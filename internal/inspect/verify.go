@@ -45,7 +45,9 @@ func (s *Stored) Verify(ctx context.Context) (Verified, error) {
 		for n := range vertex.Subtasks {
 			for _, op := range vertex.Subtasks[n].Operators {
 				d := Damage{Vertex: string(vertex.Vertex), Operator: op.Operator, Subtask: vertex.Subtasks[n].Subtask}
-				if op.Keyed != nil {
+				if op.Keyed != nil && op.Keyed.IsNative() {
+					v.files(ctx, d, op.Keyed)
+				} else if op.Keyed != nil {
 					v.piece(ctx, d, "keyed state", op.Keyed.Handle)
 				}
 				if op.Items != nil {
@@ -69,6 +71,7 @@ type verifier struct {
 	out    Verified
 	name   string
 	file   storage.File
+	seen   map[checkpoint.SharedFile]error // files of backends
 
 	decoder *compression.Decoder // nil until something is compressed
 }
@@ -91,6 +94,27 @@ func (v *verifier) piece(ctx context.Context, d Damage, what string, h checkpoin
 	if err := v.check(ctx, h); err != nil {
 		d.Problem = what + ": " + err.Error()
 		v.out.Damage = append(v.out.Damage, d)
+	}
+}
+
+// files verifies those of a state backend. Several subtasks may refer to the same one; it is read once.
+func (v *verifier) files(ctx context.Context, d Damage, k *checkpoint.Keyed) {
+	if v.seen == nil {
+		v.seen = map[checkpoint.SharedFile]error{}
+	}
+	for _, f := range k.Files {
+		f.Name = ""
+		err, known := v.seen[f]
+		if !known {
+			err = v.stored.checkFile(ctx, f)
+			v.seen[f] = err
+			v.out.Pieces++
+			v.out.Bytes += f.Size
+		}
+		if err != nil {
+			d.Problem = "keyed state: " + err.Error()
+			v.out.Damage = append(v.out.Damage, d)
+		}
 	}
 }
 

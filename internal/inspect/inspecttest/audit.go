@@ -101,7 +101,7 @@ func Audit(ctx context.Context, files storage.Storage, f Facts) error {
 		}
 	}
 	for _, info := range infos {
-		if dir, _ := path.Split(info.Path); !a.used[info.Path] && !a.mayBePending(strings.TrimSuffix(dir, "/")) {
+		if dir, _ := path.Split(info.Path); !a.used[info.Path] && !a.mayBePending(strings.TrimSuffix(dir, "/")) && !a.mayBeUploaded(info.Path) {
 			a.found("%s (%d bytes) belongs to no checkpoint", info.Path, info.Size)
 		}
 	}
@@ -156,6 +156,9 @@ func (a *audit) checkpoint(ctx context.Context, files storage.Storage, dir strin
 	for _, name := range s.Metadata.Files() {
 		a.used[path.Join(dir, name)] = true
 	}
+	for _, name := range s.Metadata.SharedFiles() {
+		a.used[path.Join(path.Dir(dir), checkpoint.SharedPath(name))] = true
+	}
 	v, err := s.Verify(ctx)
 	if err != nil {
 		return err
@@ -182,11 +185,26 @@ func (a *audit) leftovers(list []storage.Leftover) {
 			dir = path.Dir(o.Path)
 		}
 		_, _, chk := checkpoint.ParseDir(dir)
+		if j, shared := checkpoint.ParseSharedDir(dir); shared {
+			if _, live := a.facts.Live[j]; live {
+				continue
+			}
+			a.found("%s is left behind", o.Path)
+			continue
+		}
 		if a.mayBePending(dir) || o.Dir && !chk && !checkpoint.IsSavepointDir(path.Base(dir)) {
 			continue
 		}
 		a.found("%s is left behind", o.Path)
 	}
+}
+
+// mayBeUploaded reports whether a shared file is of a checkpoint that a job that had not ended may have been at work on.
+func (a *audit) mayBeUploaded(file string) bool {
+	j, name, shared := checkpoint.ParseSharedPath(file)
+	n, ours := checkpoint.ParseSharedFile(name)
+	latest, live := a.facts.Live[j]
+	return shared && ours && live && n.ID >= latest
 }
 
 // mayBePending reports whether a job that had not ended may have been at work in dir.
