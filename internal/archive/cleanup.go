@@ -30,7 +30,7 @@ func (a *Archive) CleanUp(ctx context.Context, id job.ID, keep bool) error {
 	if err != nil {
 		return err
 	}
-	for _, n := range checkpoint.Leftovers(id, files, keep) {
+	for _, n := range retention.Leftovers(id, files, keep) {
 		if err := a.Discard(ctx, checkpoint.Dir(id, n)); err != nil {
 			return err
 		}

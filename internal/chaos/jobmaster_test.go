@@ -100,7 +100,7 @@ func savepoint(t *testing.T, c *harness.Cluster) {
 	defer cancel()
 	jobs, err := c.Jobs.List(ctx)
 	if err == nil && len(jobs) == 1 {
-		_, err = c.Jobs.TriggerSavepoint(ctx, jobs[0].ID, 0, c.SavepointDir())
+		_, err = c.Jobs.TriggerSavepoint(ctx, gateway.TriggerSavepoint{Job: jobs[0].ID, Directory: c.SavepointDir()})
 	}
 	if gateway.CodeOf(err) == gateway.DeadlineExceeded {
 		t.Errorf("a savepoint was neither taken nor refused: %v", err)

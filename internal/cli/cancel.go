@@ -18,13 +18,17 @@ func (w *weir) cancelCommand() *cobra.Command {
 		"With --with-savepoint the job goes on until a savepoint has completed and takes no checkpoint meanwhile, so a job that starts from the savepoint\n" +
 		"goes on exactly where the output ends. To have the output of up to the savepoint committed before, use stop."
 	with := cmd.Flags().Bool("with-savepoint", false, "take a savepoint first; if it does not complete, the job goes on")
-	dir := savepointDirFlag(cmd)
+	dir, format := savepointDirFlag(cmd), formatFlag(cmd)
 	return w.query(cmd, waitTimeout, func(ctx context.Context, jobs gateway.Jobs, args []string) error {
-		if *with {
-			return w.stop(ctx, jobs, args[0], gateway.StopJob{Directory: *dir, Mode: job.StopCancel})
+		f, err := parseFormat(*format)
+		if err != nil {
+			return err
 		}
-		if *dir != "" {
-			return usagef("--savepoint-dir is for --with-savepoint")
+		if *with {
+			return w.stop(ctx, jobs, args[0], gateway.StopJob{Directory: *dir, Mode: job.StopCancel, Format: f})
+		}
+		if *dir != "" || cmd.Flags().Changed("format") {
+			return usagef("--savepoint-dir and --format are for --with-savepoint")
 		}
 		s, err := findRunning(ctx, jobs, args[0])
 		if err != nil {

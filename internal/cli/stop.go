@@ -19,13 +19,17 @@ func (w *weir) stopCommand() *cobra.Command {
 			"starts from such a savepoint ends at once.",
 	}
 	drain := cmd.Flags().Bool("drain", false, "end the input and have operators emit what they hold")
-	dir := savepointDirFlag(cmd)
+	dir, format := savepointDirFlag(cmd), formatFlag(cmd)
 	return w.query(cmd, waitTimeout, func(ctx context.Context, jobs gateway.Jobs, args []string) error {
+		f, err := parseFormat(*format)
+		if err != nil {
+			return err
+		}
 		mode := job.StopSuspend
 		if *drain {
 			mode = job.StopDrain
 		}
-		return w.stop(ctx, jobs, args[0], gateway.StopJob{Directory: *dir, Mode: mode})
+		return w.stop(ctx, jobs, args[0], gateway.StopJob{Directory: *dir, Mode: mode, Format: f})
 	})
 }
 

@@ -23,7 +23,7 @@ type Jobs interface {
 	Stop(ctx context.Context, r StopJob) (StopResult, error)
 	// TriggerCheckpoint returns when the checkpoint is completed, or why not. epoch 0 is not checked.
 	TriggerCheckpoint(ctx context.Context, id job.ID, epoch job.LeaderEpoch) (CheckpointResult, error)
-	TriggerSavepoint(ctx context.Context, id job.ID, epoch job.LeaderEpoch, dir string) (CheckpointResult, error)
+	TriggerSavepoint(ctx context.Context, r TriggerSavepoint) (CheckpointResult, error)
 	// DisposeSavepoint deletes a savepoint, or a checkpoint that a job has left behind. FailedPrecondition: a running job uses it.
 	DisposeSavepoint(ctx context.Context, path string) error
 	// Checkpoints gives the remembered checkpoints and the statistics of all.
@@ -47,12 +47,21 @@ type Submission struct {
 	Claim            bool // the job owns what it starts from, and deletes it when newer checkpoints have taken its place
 }
 
+// TriggerSavepoint asks for a savepoint.
+type TriggerSavepoint struct {
+	Job       job.ID
+	Epoch     job.LeaderEpoch     // 0 is not checked
+	Directory string              // its parent; empty: the job master's default
+	Format    job.SavepointFormat // FormatNone: canonical
+}
+
 // StopJob asks for the end of a job with a savepoint.
 type StopJob struct {
 	Job       job.ID
-	Epoch     job.LeaderEpoch // 0 is not checked
-	Directory string          // parent of the savepoint; empty: the job master's default
-	Mode      job.StopMode    // StopSuspend, StopDrain or StopCancel
+	Epoch     job.LeaderEpoch     // 0 is not checked
+	Directory string              // parent of the savepoint; empty: the job master's default
+	Mode      job.StopMode        // StopSuspend, StopDrain or StopCancel
+	Format    job.SavepointFormat // FormatNone: canonical
 }
 
 // StopResult is how a job has ended with a savepoint.

@@ -167,7 +167,7 @@ func TestFault_B1_ManySavepointsBesidePeriodicCheckpoints_AllAreServed(t *testin
 		ids, errs := make(chan checkpoint.ID, people), make(chan error, people)
 		for range people {
 			go func() {
-				r, err := c.m.TriggerSavepoint(t.Context(), id, 0, "/sp")
+				r, err := c.m.TriggerSavepoint(t.Context(), gateway.TriggerSavepoint{Job: id, Directory: "/sp"})
 				ids <- r.ID
 				errs <- err
 			}()

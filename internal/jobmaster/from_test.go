@@ -196,7 +196,7 @@ func TestDisposeSavepoint_RefusesWhatAJobUses(t *testing.T) {
 		refused("", gateway.InvalidArgument, "not the directory of a checkpoint")
 		c.storage.files[dir+"/chk-2/notes.txt"] = nil
 		refused("/chk/"+dir+"/chk-2", gateway.InvalidArgument, "notes.txt")
-		save, err := c.m.TriggerSavepoint(t.Context(), user, 0, "/save")
+		save, err := c.m.TriggerSavepoint(t.Context(), gateway.TriggerSavepoint{Job: user, Directory: "/save"})
 		if err != nil {
 			t.Fatal(err)
 		}

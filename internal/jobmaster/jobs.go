@@ -83,12 +83,12 @@ func (m *JobMaster) TriggerCheckpoint(ctx context.Context, id job.ID, epoch job.
 }
 
 // TriggerSavepoint implements gateway.Jobs.
-func (m *JobMaster) TriggerSavepoint(ctx context.Context, id job.ID, epoch job.LeaderEpoch, dir string) (gateway.CheckpointResult, error) {
-	dir, err := m.savepointDir(id, dir)
+func (m *JobMaster) TriggerSavepoint(ctx context.Context, r gateway.TriggerSavepoint) (gateway.CheckpointResult, error) {
+	dir, err := m.savepointDir(r.Job, r.Directory)
 	if err != nil {
 		return gateway.CheckpointResult{}, err
 	}
-	return m.trigger(ctx, id, epoch, triggerRequest{kind: checkpoint.Savepoint, directory: dir})
+	return m.trigger(ctx, r.Job, r.Epoch, triggerRequest{kind: checkpoint.Savepoint, directory: dir, format: r.Format})
 }
 
 // savepointDir is where a savepoint goes; empty: nobody has said where.

@@ -72,6 +72,7 @@ type triggerRequest struct {
 	kind      checkpoint.Kind
 	directory string
 	stop      job.StopMode
+	format    job.SavepointFormat
 	answer    chan<- coordinator.Reply
 }
 
@@ -84,7 +85,7 @@ func (m triggerRequest) apply(l *jobLoop) {
 	}
 	l.calls.last++
 	l.calls.trigger[l.calls.last] = m.answer
-	l.feed(coordinator.TriggerRequested{Request: l.calls.last, Kind: m.kind, Directory: m.directory, Stop: m.stop})
+	l.feed(coordinator.TriggerRequested{Request: l.calls.last, Kind: m.kind, Directory: m.directory, Stop: m.stop, Format: m.format})
 }
 
 // acknowledgement is JobMaster.AcknowledgeCheckpoint.

@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/weirstream/weir/internal/gateway"
 	"github.com/weirstream/weir/internal/job"
 	"github.com/weirstream/weir/internal/metrics"
 )
@@ -66,7 +67,7 @@ func TestMetrics_PageOfAScriptedRun(t *testing.T) {
 			}
 		}
 		trigger(1500*time.Millisecond, nil)
-		if _, err := c.m.TriggerSavepoint(t.Context(), id, 0, ""); err != nil {
+		if _, err := c.m.TriggerSavepoint(t.Context(), gateway.TriggerSavepoint{Job: id}); err != nil {
 			t.Fatal(err)
 		}
 		trigger(0, errors.New("the executor does not want to"))

@@ -74,9 +74,9 @@ func TestRequests_ForWhatIsNotThere(t *testing.T) {
 		want(t, err, gateway.NotFound, gateway.ReasonJobNotFound)
 		_, err = c.m.TriggerCheckpoint(ctx, id, 2)
 		want(t, err, gateway.FailedPrecondition, gateway.ReasonStaleEpoch, "leader epoch 2", "current one is 1")
-		_, err = c.m.TriggerSavepoint(ctx, id, 0, "")
+		_, err = c.m.TriggerSavepoint(ctx, gateway.TriggerSavepoint{Job: id})
 		want(t, err, gateway.InvalidArgument, gateway.ReasonBadParameter, "--savepoint-dir")
-		_, err = c.m.TriggerSavepoint(ctx, id, 0, "relative/dir")
+		_, err = c.m.TriggerSavepoint(ctx, gateway.TriggerSavepoint{Job: id, Directory: "relative/dir"})
 		want(t, err, gateway.InvalidArgument, gateway.ReasonBadParameter, "relative/dir")
 		_, err = c.m.Checkpoint(ctx, id, 77)
 		want(t, err, gateway.NotFound, gateway.ReasonCheckpointUnknown, "checkpoint 77")
@@ -187,7 +187,7 @@ func TestSavepoint_IsSelfContainedAndAJobCanStartFromIt(t *testing.T) {
 		a := c.start("a", 2, script{})
 		id := c.submit(1, func(s *gateway.Submission) { s.Options.Checkpoint.Interval = -1 })
 		c.expect(id, job.Running)
-		r, err := c.m.TriggerSavepoint(t.Context(), id, 0, "/save")
+		r, err := c.m.TriggerSavepoint(t.Context(), gateway.TriggerSavepoint{Job: id, Directory: "/save"})
 		if err != nil || path.Dir(r.Path) != "/save" || !checkpoint.IsSavepointDir(path.Base(r.Path)) {
 			t.Fatalf("savepoint: %+v, %v", r, err)
 		}

@@ -61,7 +61,7 @@ func TestStalledMetadataWrite_AcksAbortsAndStopsAreAnswered(t *testing.T) {
 			}
 		})
 		within("a savepoint", func() {
-			if _, err := c.m.TriggerSavepoint(t.Context(), id, 0, "/save"); err != nil {
+			if _, err := c.m.TriggerSavepoint(t.Context(), gateway.TriggerSavepoint{Job: id, Directory: "/save"}); err != nil {
 				t.Error(err)
 			}
 		})

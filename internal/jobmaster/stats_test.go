@@ -42,7 +42,7 @@ func TestStats_AreUpdatedBeforeTheCallerHears(t *testing.T) {
 			ask := c.m.TriggerCheckpoint
 			if i%3 == 1 {
 				ask = func(ctx context.Context, id job.ID, epoch job.LeaderEpoch) (gateway.CheckpointResult, error) {
-					return c.m.TriggerSavepoint(ctx, id, epoch, "")
+					return c.m.TriggerSavepoint(ctx, gateway.TriggerSavepoint{Job: id, Epoch: epoch})
 				}
 			}
 			r, err := ask(t.Context(), id, 0)
@@ -163,9 +163,9 @@ func TestStats_OneEndOneLineOneText(t *testing.T) {
 			fails = i%2 == 1
 			_, _ = c.m.TriggerCheckpoint(t.Context(), id, 0)
 		}
-		_, _ = c.m.TriggerSavepoint(t.Context(), id, 0, "") // fails
+		_, _ = c.m.TriggerSavepoint(t.Context(), gateway.TriggerSavepoint{Job: id}) // fails
 		fails = false
-		if _, err := c.m.TriggerSavepoint(t.Context(), id, 0, ""); err != nil {
+		if _, err := c.m.TriggerSavepoint(t.Context(), gateway.TriggerSavepoint{Job: id}); err != nil {
 			t.Fatal(err)
 		}
 		timeline := timelineOf(t, c, id)

@@ -28,7 +28,7 @@ func (m *JobMaster) Stop(ctx context.Context, r gateway.StopJob) (gateway.StopRe
 		}
 	}
 	var out gateway.StopResult
-	if out.Savepoint, err = m.trigger(ctx, r.Job, r.Epoch, triggerRequest{kind: checkpoint.Savepoint, directory: dir, stop: r.Mode}); err != nil {
+	if out.Savepoint, err = m.trigger(ctx, r.Job, r.Epoch, triggerRequest{kind: checkpoint.Savepoint, directory: dir, stop: r.Mode, format: r.Format}); err != nil {
 		return out, err
 	}
 	var detail string

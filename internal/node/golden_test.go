@@ -96,7 +96,7 @@ func takeGolden(t *testing.T) {
 		if at != "" || s.State != job.Running || readBySources(s) < 2*goldenEvents+goldenMarks {
 			return nil
 		}
-		r, err := c.jobs.TriggerSavepoint(c.ctx, id, 0, filepath.Join(c.dir, "saved"))
+		r, err := c.jobs.TriggerSavepoint(c.ctx, gateway.TriggerSavepoint{Job: id, Directory: filepath.Join(c.dir, "saved")})
 		if err != nil {
 			return err
 		}

@@ -30,7 +30,7 @@ func TestCluster_MovedSavepoint_IsRestored(t *testing.T) {
 		if at != "" || s.State != job.Running || readBySources(s) < 10_000 {
 			return nil
 		}
-		r, err := c.jobs.TriggerSavepoint(c.ctx, id, 0, filepath.Join(c.dir, "saved"))
+		r, err := c.jobs.TriggerSavepoint(c.ctx, gateway.TriggerSavepoint{Job: id, Directory: filepath.Join(c.dir, "saved")})
 		if err != nil {
 			return err
 		}

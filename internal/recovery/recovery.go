@@ -22,6 +22,7 @@ import (
 	"github.com/weirstream/weir/internal/checkpoint"
 	"github.com/weirstream/weir/internal/ha"
 	"github.com/weirstream/weir/internal/job"
+	"github.com/weirstream/weir/internal/retention"
 )
 
 // Request says of which job, and what is known of it.
@@ -58,7 +59,7 @@ func (f *Found) Kept(id job.ID) []*checkpoint.Metadata {
 	return out
 }
 
-// Read finds the newest completed checkpoint; see checkpoint.Recover. It is never passed over in silence: when it cannot be read the job does not
+// Read finds the newest completed checkpoint; see retention.Recover. It is never passed over in silence: when it cannot be read the job does not
 // start, or it is said which older one is taken.
 func Read(ctx context.Context, r Request) (Found, error) { return reader{r}.find(ctx) }
 
@@ -74,7 +75,7 @@ func (l reader) find(ctx context.Context) (Found, error) {
 	if known.Stopped != "" {
 		completed = 0 // it does not go on from any of them
 	}
-	r, err := checkpoint.Recover(l.Job, files, known.Reserved, completed)
+	r, err := retention.Recover(l.Job, files, known.Reserved, completed)
 	if err != nil {
 		return Found{}, fmt.Errorf("checkpoint %d was completed, but neither %s nor a newer one is there; put it back, or cancel the job and "+
 			"submit it again with --from a checkpoint or savepoint", known.Completed, l.Archive.Location(checkpoint.Dir(l.Job, known.Completed)))

@@ -68,6 +68,7 @@ func (c *jobsClient) Cancel(ctx context.Context, id job.ID) (job.State, error) {
 func (c *jobsClient) Stop(ctx context.Context, r gateway.StopJob) (gateway.StopResult, error) {
 	request := &pb.StopJobRequest{
 		JobId: string(r.Job), LeaderEpoch: uint64(r.Epoch), Directory: r.Directory, Mode: encodeEnum[pb.StopMode](r.Mode),
+		Format: encodeEnum[pb.SavepointFormat](r.Format),
 	}
 	answer, err := call(ctx, c.peer, WaitTimeout, c.pb.StopJob, request)
 	return gateway.StopResult{State: showEnum[job.State](answer.GetState(), pb.JobState_name), Savepoint: decodeResult(answer)}, err
@@ -84,8 +85,10 @@ func (c *jobsClient) TriggerCheckpoint(ctx context.Context, id job.ID, epoch job
 	return decodeResult(answer), err
 }
 
-func (c *jobsClient) TriggerSavepoint(ctx context.Context, id job.ID, epoch job.LeaderEpoch, dir string) (gateway.CheckpointResult, error) {
-	request := &pb.TriggerSavepointRequest{JobId: string(id), LeaderEpoch: uint64(epoch), Directory: dir}
+func (c *jobsClient) TriggerSavepoint(ctx context.Context, r gateway.TriggerSavepoint) (gateway.CheckpointResult, error) {
+	request := &pb.TriggerSavepointRequest{
+		JobId: string(r.Job), LeaderEpoch: uint64(r.Epoch), Directory: r.Directory, Format: encodeEnum[pb.SavepointFormat](r.Format),
+	}
 	answer, err := call(ctx, c.peer, WaitTimeout, c.pb.TriggerSavepoint, request)
 	return decodeResult(answer), err
 }

@@ -101,8 +101,8 @@ func jobMethods() []method {
 		unary("Rescale", WaitTimeout, func(s sides, ctx context.Context, r gateway.RescaleJob) (gateway.RescaleResult, error) {
 			return s.jobs.Rescale(ctx, r)
 		}),
-		unary("TriggerSavepoint", WaitTimeout, func(s sides, ctx context.Context, a triggerArgs) (gateway.CheckpointResult, error) {
-			return s.jobs.TriggerSavepoint(ctx, a.ID, a.Epoch, a.Dir)
+		unary("TriggerSavepoint", WaitTimeout, func(s sides, ctx context.Context, r gateway.TriggerSavepoint) (gateway.CheckpointResult, error) {
+			return s.jobs.TriggerSavepoint(ctx, r)
 		}),
 		unary("TriggerCheckpoint of a job", WaitTimeout, func(s sides, ctx context.Context, a checkpointArgs) (gateway.CheckpointResult, error) {
 			return s.jobs.TriggerCheckpoint(ctx, a.ID, job.LeaderEpoch(a.Checkpoint))

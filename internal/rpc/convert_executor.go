@@ -150,10 +150,8 @@ func decodeTrigger(p *pb.TriggerCheckpointRequest) (gateway.TriggerCheckpoint, e
 			return r, err
 		}
 	}
-	if p.GetFormat() != pb.SavepointFormat_SAVEPOINT_FORMAT_UNSPECIFIED {
-		if r.Format, err = decodeEnum[job.SavepointFormat]("savepoint format", p.GetFormat(), pb.SavepointFormat_name); err != nil {
-			return r, err
-		}
+	if r.Format, err = decodeFormat(p.GetFormat()); err != nil {
+		return r, err
 	}
 	r.Attempts, err = decodeAttempts(p.GetAttempts())
 	return r, err

@@ -33,11 +33,32 @@ func decodeSubmission(p *pb.SubmitJobRequest) (gateway.Submission, error) {
 func decodeStopJob(p *pb.StopJobRequest) (gateway.StopJob, error) {
 	r := gateway.StopJob{Epoch: job.LeaderEpoch(p.GetLeaderEpoch()), Directory: p.GetDirectory(), Mode: job.StopSuspend}
 	var err error
+	if r.Format, err = decodeFormat(p.GetFormat()); err != nil {
+		return r, err
+	}
 	if r.Job, err = decodeJobID(p.GetJobId()); err != nil || p.GetMode() == pb.StopMode_STOP_MODE_UNSPECIFIED {
 		return r, err
 	}
 	r.Mode, err = decodeEnum[job.StopMode]("stop mode", p.GetMode(), pb.StopMode_name)
 	return r, err
+}
+
+func decodeTriggerSavepoint(p *pb.TriggerSavepointRequest) (gateway.TriggerSavepoint, error) {
+	r := gateway.TriggerSavepoint{Epoch: job.LeaderEpoch(p.GetLeaderEpoch()), Directory: p.GetDirectory()}
+	var err error
+	if r.Format, err = decodeFormat(p.GetFormat()); err != nil {
+		return r, err
+	}
+	r.Job, err = decodeJobID(p.GetJobId())
+	return r, err
+}
+
+// decodeFormat takes the unspecified one for none.
+func decodeFormat(p pb.SavepointFormat) (job.SavepointFormat, error) {
+	if p == pb.SavepointFormat_SAVEPOINT_FORMAT_UNSPECIFIED {
+		return job.FormatNone, nil
+	}
+	return decodeEnum[job.SavepointFormat]("savepoint format", p, pb.SavepointFormat_name)
 }
 
 func encodeJobStatus(s gateway.JobStatus) *pb.JobStatus {

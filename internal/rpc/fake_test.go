@@ -121,8 +121,8 @@ func (f fakeJobs) TriggerCheckpoint(ctx context.Context, id job.ID, epoch job.Le
 	return ask[gateway.CheckpointResult](ctx, f.fake, triggerArgs{ID: id, Epoch: epoch})
 }
 
-func (f fakeJobs) TriggerSavepoint(ctx context.Context, id job.ID, epoch job.LeaderEpoch, dir string) (gateway.CheckpointResult, error) {
-	return ask[gateway.CheckpointResult](ctx, f.fake, triggerArgs{id, epoch, dir})
+func (f fakeJobs) TriggerSavepoint(ctx context.Context, r gateway.TriggerSavepoint) (gateway.CheckpointResult, error) {
+	return ask[gateway.CheckpointResult](ctx, f.fake, r)
 }
 
 func (f fakeJobs) DisposeSavepoint(ctx context.Context, path string) error {

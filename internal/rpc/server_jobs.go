@@ -92,11 +92,11 @@ func (s *jobsServer) TriggerCheckpoint(ctx context.Context, p *pb.TriggerJobChec
 }
 
 func (s *jobsServer) TriggerSavepoint(ctx context.Context, p *pb.TriggerSavepointRequest) (*pb.TriggerSavepointResponse, error) {
-	id, err := decodeJobID(p.GetJobId())
+	request, err := decodeTriggerSavepoint(p)
 	if err != nil {
 		return nil, badRequest(err)
 	}
-	r, err := s.jobs.TriggerSavepoint(ctx, id, job.LeaderEpoch(p.GetLeaderEpoch()), p.GetDirectory())
+	r, err := s.jobs.TriggerSavepoint(ctx, request)
 	return &pb.TriggerSavepointResponse{
 		CheckpointId: int64(r.ID), Path: r.Path, DurationUs: encodeDuration(r.Duration, time.Microsecond),
 	}, err

@@ -9,6 +9,7 @@ import (
 	"github.com/weirstream/weir/internal/coordinator"
 	"github.com/weirstream/weir/internal/ha"
 	"github.com/weirstream/weir/internal/job"
+	"github.com/weirstream/weir/internal/retention"
 	"github.com/weirstream/weir/internal/scheduler"
 )
 
@@ -174,7 +175,7 @@ func (m *master) retry(what string, f func(ctx context.Context) error, done func
 
 // recover reads the checkpoints of the job and then starts it.
 func (m *master) recover() {
-	var got checkpoint.Recovery
+	var got retention.Recovery
 	var latest *checkpoint.Completed
 	var older []*checkpoint.Completed
 	var files []string
@@ -202,16 +203,16 @@ func (m *master) recover() {
 	})
 }
 
-func (m *master) readCheckpoints(ctx context.Context) (checkpoint.Recovery, *checkpoint.Completed, error) {
+func (m *master) readCheckpoints(ctx context.Context) (retention.Recovery, *checkpoint.Completed, error) {
 	files, err := m.s.filesOf(ctx, checkpoint.JobDir(m.s.job))
 	if err != nil {
-		return checkpoint.Recovery{}, nil, err
+		return retention.Recovery{}, nil, err
 	}
 	known := m.records.known
 	if known.Stopped != "" {
 		known.Completed = 0 // it does not go on from any of them
 	}
-	r, err := checkpoint.Recover(m.s.job, files, known.Reserved, known.Completed)
+	r, err := retention.Recover(m.s.job, files, known.Reserved, known.Completed)
 	if err != nil {
 		m.s.violate("I3", "job master %d: %v: completed was %d", m.life.epoch, err, known.Completed)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/weirstream/weir/internal/coordinator"
 	"github.com/weirstream/weir/internal/ha"
 	"github.com/weirstream/weir/internal/job"
+	"github.com/weirstream/weir/internal/retention"
 	"github.com/weirstream/weir/internal/scheduler"
 	"github.com/weirstream/weir/internal/storage"
 )
@@ -109,7 +110,7 @@ func (m *master) sweepJobDir(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, id := range checkpoint.Leftovers(s.job, files, !end.DeleteAll) {
+	for _, id := range retention.Leftovers(s.job, files, !end.DeleteAll) {
 		if err := storage.DiscardCheckpoint(ctx, s.store, checkpoint.Dir(s.job, id)); err != nil {
 			return err
 		}

@@ -56,7 +56,7 @@ func (s *Sim) metadataOf(files []string, but string) []*checkpoint.Metadata {
 }
 
 // readOlder reads the checkpoints that newer ones take the place of, oldest first.
-func (m *master) readOlder(ctx context.Context, got checkpoint.Recovery) (older []*checkpoint.Completed, files []string, err error) {
+func (m *master) readOlder(ctx context.Context, got retention.Recovery) (older []*checkpoint.Completed, files []string, err error) {
 	if o := m.records.job; got.Latest > 0 && o.Claimed {
 		older = append(older, &checkpoint.Completed{Dir: o.Restore, Claimed: true}) // it counts as the oldest
 	}
@@ -91,7 +91,7 @@ func (s *Sim) missing(dir string, md *checkpoint.Metadata) string {
 }
 
 // removeUnfinished deletes what nobody will complete, and then the shared files that nothing else refers to.
-func (m *master) removeUnfinished(got checkpoint.Recovery, latest *checkpoint.Completed, older []*checkpoint.Completed, files []string) {
+func (m *master) removeUnfinished(got retention.Recovery, latest *checkpoint.Completed, older []*checkpoint.Completed, files []string) {
 	var kept []*checkpoint.Metadata
 	for _, c := range append(older, latest) {
 		if c != nil && !c.Claimed && (c.Metadata == nil || c.Metadata.Job == m.s.job) {

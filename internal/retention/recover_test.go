@@ -1,4 +1,4 @@
-package checkpoint
+package retention
 
 import (
 	"errors"
@@ -7,13 +7,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/weirstream/weir/internal/checkpoint"
 )
 
 func TestRecover_TheNewestWithMetadataIsTheLatest(t *testing.T) {
 	for _, c := range []struct {
 		name                string
 		files               []string
-		reserved, completed ID
+		reserved, completed checkpoint.ID
 		want                Recovery
 		lost                bool
 	}{
@@ -23,14 +25,14 @@ func TestRecover_TheNewestWithMetadataIsTheLatest(t *testing.T) {
 		{
 			name:  "by number, not by name",
 			files: []string{"j/chk-10/_metadata", "j/chk-9/_metadata", "j/chk-11/a.state", "j/chk-2/_metadata", "j/chk-8/a.state"},
-			want:  Recovery{Latest: 10, Older: []ID{2, 9}, Unfinished: []ID{8, 11}, LastID: 11},
+			want:  Recovery{Latest: 10, Older: []checkpoint.ID{2, 9}, Unfinished: []checkpoint.ID{8, 11}, LastID: 11},
 		},
-		{name: "unfinished only", files: []string{"j/chk-3/a.state"}, reserved: 100, want: Recovery{Unfinished: []ID{3}, LastID: 100}},
+		{name: "unfinished only", files: []string{"j/chk-3/a.state"}, reserved: 100, want: Recovery{Unfinished: []checkpoint.ID{3}, LastID: 100}},
 		{name: "above what is reserved", files: []string{"j/chk-300/_metadata"}, reserved: 100, completed: 7, want: Recovery{Latest: 300, LastID: 300}},
 		{
 			name:  "of others, and what is no checkpoint",
 			files: []string{"k/chk-9/_metadata", "j/chk-9/sub/_metadata", "j/chk-x/_metadata", "j/other", "j/chk-4/_metadata"},
-			want:  Recovery{Latest: 4, Unfinished: []ID{9}, LastID: 9},
+			want:  Recovery{Latest: 4, Unfinished: []checkpoint.ID{9}, LastID: 9},
 		},
 		{name: "gone", completed: 4, lost: true},
 		{name: "only older ones", files: []string{"j/chk-3/_metadata", "j/chk-4/a.state"}, completed: 4, lost: true},
@@ -47,10 +49,10 @@ func TestRecover_TheNewestWithMetadataIsTheLatest(t *testing.T) {
 
 func TestLeftovers_KeepsCompletedOnesIfTold(t *testing.T) {
 	files := []string{"j/chk-2/_metadata", "j/chk-2/a.state", "j/chk-10/a.state", "j/chk-3/_metadata", "k/chk-1/_metadata"}
-	if got := Leftovers("j", files, true); !slices.Equal(got, []ID{10}) {
+	if got := Leftovers("j", files, true); !slices.Equal(got, []checkpoint.ID{10}) {
 		t.Errorf("kept: %v are left over, want 10", got)
 	}
-	if got := Leftovers("j", files, false); !slices.Equal(got, []ID{2, 3, 10}) {
+	if got := Leftovers("j", files, false); !slices.Equal(got, []checkpoint.ID{2, 3, 10}) {
 		t.Errorf("not kept: %v are left over, want 2, 3 and 10", got)
 	}
 }
