@@ -17,7 +17,7 @@ import (
 func (w *weir) checkpointInspectCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "inspect PATH", Short: "show what is in a stored checkpoint or savepoint, without a cluster", Args: takes("PATH"),
-		Long: "Shows what is in the checkpoint or savepoint whose directory, or whose _metadata file, is at PATH (a path or a file:// URL). It reads the\n" +
+		Long: "Shows what is in the checkpoint or savepoint whose directory, or whose _metadata file, is at PATH (a path or a URL). It reads the\n" +
 			"metadata only; weir checkpoint verify reads the state too.",
 	}
 	subtasks := cmd.Flags().Bool("subtasks", false, "show the part of each subtask")

@@ -16,7 +16,7 @@ import (
 func (w *weir) checkpointVerifyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "verify PATH", Short: "read all state of a stored checkpoint or savepoint and compare its checksums, without a cluster", Args: takes("PATH"),
-		Long: "Reads every piece of state that the checkpoint or savepoint at PATH (its directory or its _metadata file, a path or a file:// URL) refers\n" +
+		Long: "Reads every piece of state that the checkpoint or savepoint at PATH (its directory or its _metadata file, a path or a URL) refers\n" +
 			"to, and prints a line for each that is missing or damaged. Exits with 0 when it is whole, 1 when it is damaged, 2 when nothing is at PATH.",
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return w.verify(cmd.Context(), args[0]) }

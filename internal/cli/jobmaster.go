@@ -29,8 +29,8 @@ func jobMaster(p Process, use string, jobs []stream.Definition) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&config.Listen, "listen", ":6123", "`[HOST]:PORT` to serve gRPC on")
-	f.StringVar(&config.CheckpointDir, "checkpoint-dir", "", "`DIRECTORY` for checkpoints, which every task executor must reach under the same name (required)")
-	f.StringVar(&config.SavepointDir, "savepoint-dir", "", "`DIRECTORY` for savepoints that are asked for without one")
+	f.StringVar(&config.CheckpointDir, "checkpoint-dir", "", "`DIRECTORY` for checkpoints, which every task executor must reach under the same name: a path, or s3://BUCKET/PREFIX (required)")
+	f.StringVar(&config.SavepointDir, "savepoint-dir", "", "`DIRECTORY` for savepoints that are asked for without one: a path, or s3://BUCKET/PREFIX")
 	f.StringVar(&config.DataDir, "data-dir", "", "`DIRECTORY` for the records of jobs: a job master that is started on it again goes on with them")
 	f.BoolVar(&config.Fallback, "fallback", false, "a job of the data directory whose latest checkpoint cannot be read goes on from the next older one; without it the job waits")
 	f.DurationVar(&config.HeartbeatInterval, "heartbeat-interval", 0, "time between heartbeats of a task executor (default 1s)")

@@ -30,7 +30,7 @@ func noAnswer(err error) error {
 func (w *weir) stateListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list PATH", Short: "show how much is in each state of a stored checkpoint or savepoint", Args: takes("PATH"),
-		Long: "Reads all state of the checkpoint or savepoint at PATH (its directory or its _metadata file, a path or a file:// URL) and shows for each\n" +
+		Long: "Reads all state of the checkpoint or savepoint at PATH (its directory or its _metadata file, a path or a URL) and shows for each\n" +
 			"declared state, and for the items of sources and sinks, its types, its number of entries and its size.",
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

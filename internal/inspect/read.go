@@ -25,7 +25,7 @@ type Stored struct {
 	dir   string // in files; "" is the root
 }
 
-// Read reads the metadata of the checkpoint at a location, which is its directory or the _metadata file in it, as a path or a file:// URL.
+// Read reads the metadata of the checkpoint at a location, which is its directory or the _metadata file in it, as a path or a URL.
 // It gives storage.ErrNotFound when there is no such directory, and ErrNotCheckpoint when there is no metadata in it.
 func Read(ctx context.Context, at string) (*Stored, error) {
 	at = Directory(at)

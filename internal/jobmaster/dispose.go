@@ -18,7 +18,7 @@ import (
 func (m *JobMaster) DisposeSavepoint(ctx context.Context, given string) error {
 	dir := m.cfg.Archive.Name(given)
 	refuse := func(code gateway.Code, err error, remedy string) error {
-		return &gateway.Error{Code: code, Reason: gateway.ReasonBadCheckpoint, Message: fmt.Sprintf("cannot delete %s: %v", given, err), Remedy: remedy}
+		return &gateway.Error{Code: code, Reason: gateway.ReasonBadCheckpoint, Message: fmt.Sprintf("cannot delete %s: %v", location.Redacted(given), err), Remedy: remedy}
 	}
 	if !location.Is(dir) && !strings.Contains(dir, "/") { // all checkpoints of a job, or of all jobs
 		return refuse(gateway.InvalidArgument, retention.ErrNotOurs, "name a directory chk-<n> or savepoint-<job>-<name>, by its absolute path")

@@ -54,7 +54,7 @@ var arrows = map[string][]string{
 	"internal/masterhook": {"internal/job", "internal/checkpoint", "internal/gateway"},
 	"internal/slotpool":   {"internal/job", "internal/gateway"},
 	"internal/board":      {"internal/checkpoint", "internal/coordinator", "internal/gateway", "internal/retention"},
-	"internal/recovery":   {"internal/job", "internal/checkpoint", "internal/retention", "internal/archive", "internal/gateway", "internal/ha", "internal/stateschema"},
+	"internal/recovery":   {"internal/job", "internal/checkpoint", "internal/retention", "internal/archive", "internal/gateway", "internal/ha", "internal/location", "internal/stateschema"},
 	"internal/rescale":    {"internal/job", "internal/checkpoint", "internal/gateway"},
 	"internal/jobmaster": {
 		"internal/job", "internal/checkpoint", "internal/gateway", "internal/coordinator", "internal/scheduler", "internal/slotpool", "internal/inbox", "internal/ha",

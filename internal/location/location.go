@@ -104,3 +104,13 @@ func setting(s, key string) string {
 	}
 	return strings.TrimRight(values.Get(key), "/")
 }
+
+// Redacted is a location for a message about one that may be wrong: without its settings, and without a user and a password, which do not belong there.
+func Redacted(s string) string {
+	dir, _ := Cut(s)
+	begin := pathBegin(dir)
+	if at := strings.LastIndexByte(dir, '@'); begin > 0 && Scheme(dir) != "file" && at >= begin {
+		return dir[:begin] + "***" + dir[at:]
+	}
+	return dir
+}

@@ -75,3 +75,14 @@ func TestSame(t *testing.T) {
 		}
 	}
 }
+
+func TestRedacted_HidesWhatMayBeASecret(t *testing.T) {
+	for in, want := range map[string]string{
+		"s3://key:se/cr@et@bucket/a?token=x": "s3://***@bucket/a", "s3://bucket/a?endpoint=http://k:s@h": "s3://bucket/a",
+		"/data/a@b/c": "/data/a@b/c", "file:///a@b": "file:///a@b",
+	} {
+		if got := Redacted(in); got != want {
+			t.Errorf("%s: %s, want %s", in, got, want)
+		}
+	}
+}

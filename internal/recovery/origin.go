@@ -10,6 +10,7 @@ import (
 	"github.com/weirstream/weir/internal/checkpoint"
 	"github.com/weirstream/weir/internal/gateway"
 	"github.com/weirstream/weir/internal/job"
+	"github.com/weirstream/weir/internal/location"
 	"github.com/weirstream/weir/internal/stateschema"
 )
 
@@ -91,7 +92,7 @@ func BadOrigin(given string, err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		code = gateway.Unavailable
 	}
-	text := strings.ReplaceAll(fmt.Sprintf("cannot start from %s: %v", given, err), "\n", "; ")
+	text := strings.ReplaceAll(fmt.Sprintf("cannot start from %s: %v", location.Redacted(given), err), "\n", "; ")
 	return &gateway.Error{
 		Code: code, Reason: gateway.ReasonBadCheckpoint, Message: text,
 		Remedy: "weir checkpoint list shows the paths of checkpoints; start from another one, or from none",

@@ -24,6 +24,7 @@ const (
 	idleTimeout     = time.Minute
 	maxConnections  = 64
 	maxIdle         = 32
+	lineBuffer      = 64 << 10        // bytes, twice for each connection
 	identityTimeout = 5 * time.Second // of a request to a service that hands out credentials
 )
 
@@ -47,6 +48,7 @@ func NewClient(c Config, stats *Stats) (*Client, error) {
 		Proxy:       http.ProxyFromEnvironment,
 		DialContext: (&net.Dialer{Timeout: dialTimeout}).DialContext, TLSHandshakeTimeout: dialTimeout,
 		MaxIdleConns: maxIdle, MaxIdleConnsPerHost: maxIdle, MaxConnsPerHost: maxConnections, IdleConnTimeout: idleTimeout,
+		ReadBufferSize: lineBuffer, WriteBufferSize: lineBuffer,
 		DisableCompression: true, // an object is what was put there
 	}
 	lookup := minio.BucketLookupAuto

@@ -1,6 +1,7 @@
 package s3
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -64,10 +65,11 @@ func (s *Storage) Open(ctx context.Context, name string) (storage.File, error) {
 	first := window{}
 	r := s.client.call(ctx, OpGet, s.client.pacing.bodyTime(firstWindow), func(ctx context.Context) error {
 		var err error
-		first.data, f.size, f.etag, err = s.client.get(ctx, key, 0, firstWindow, "")
+		first.data, f.size, f.etag, err = s.client.get(ctx, key, 0, make([]byte, firstWindow), "")
 		return err
 	})
-	if code(r.err) == "InvalidRange" { // of an empty object there is no first byte
+	first.data = bytes.Clone(first.data) // most files are shorter than what there is room for
+	if code(r.err) == "InvalidRange" {   // of an empty object there is no first byte
 		var info minio.ObjectInfo
 		info, r.err = s.client.head(ctx, key)
 		f.size, f.etag = info.Size, info.ETag
@@ -79,10 +81,10 @@ func (s *Storage) Open(ctx context.Context, name string) (storage.File, error) {
 	return f, nil
 }
 
-// get reads a range of an object, all of it that is there, in one request. It gives the size of the whole object too.
-func (c *Client) get(ctx context.Context, key string, offset, length int64, etag string) (data []byte, size int64, tag string, err error) {
+// get reads a range of an object into p, all of it that is there, in one request. It gives the size of the whole object too.
+func (c *Client) get(ctx context.Context, key string, offset int64, p []byte, etag string) (data []byte, size int64, tag string, err error) {
 	var opts minio.GetObjectOptions
-	err = opts.SetRange(offset, offset+length-1)
+	err = opts.SetRange(offset, offset+int64(len(p))-1)
 	if err == nil && etag != "" {
 		err = opts.SetMatchETag(etag)
 	}
@@ -98,10 +100,10 @@ func (c *Client) get(ctx context.Context, key string, offset, length int64, etag
 	if err != nil {
 		return nil, 0, "", err
 	}
-	if info.Size > length {
-		return nil, 0, "", fmt.Errorf("the object store does not know ranges: it gives %d bytes and not %d (%w)", info.Size, length, errNotRetried)
+	if info.Size > int64(len(p)) {
+		return nil, 0, "", fmt.Errorf("the object store does not know ranges: it gives %d bytes and not %d (%w)", info.Size, len(p), errNotRetried)
 	}
-	data = make([]byte, info.Size)
+	data = p[:info.Size]
 	if _, err := io.ReadFull(body, data); err != nil {
 		return nil, 0, "", err
 	}
@@ -215,11 +217,10 @@ func (f *file) readRange(ctx context.Context, p []byte, at int64) error {
 	}
 	defer func() { <-f.client.reads }()
 	r := f.client.call(ctx, OpGet, f.client.pacing.bodyTime(int64(len(p))), func(ctx context.Context) error {
-		data, _, _, err := f.client.get(ctx, f.key, at, int64(len(p)), f.etag)
+		data, _, _, err := f.client.get(ctx, f.key, at, p, f.etag)
 		if err == nil && len(data) != len(p) {
 			err = io.ErrUnexpectedEOF
 		}
-		copy(p, data)
 		return err
 	})
 	if code(r.err) == minio.PreconditionFailed {

@@ -73,7 +73,7 @@ func (o *Opener) Open(ctx context.Context, at string) (storage.Storage, error) {
 		err = s.Try(ctx)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("checkpoint directory %s: %w", shown(at), err)
+		return nil, fmt.Errorf("checkpoint directory %s: %w", location.Redacted(at), err)
 	}
 	c.tried.Store(true)
 	return s, nil
@@ -87,7 +87,7 @@ func (o *Opener) Find(_ context.Context, at string) (storage.Storage, error) {
 	}
 	_, s, err := o.s3(at)
 	if err != nil {
-		return nil, fmt.Errorf("directory %s: %w", shown(at), err)
+		return nil, fmt.Errorf("directory %s: %w", location.Redacted(at), err)
 	}
 	return s, nil
 }
@@ -116,10 +116,10 @@ func OpenExisting(ctx context.Context, at string) (storage.Storage, error) {
 	if s, ok := found.(*s3.Storage); ok {
 		there, err := s.Exists(ctx)
 		if err != nil {
-			return nil, fmt.Errorf("directory %s: %w", shown(at), err)
+			return nil, fmt.Errorf("directory %s: %w", location.Redacted(at), err)
 		}
 		if !there {
-			return nil, fmt.Errorf("directory %s: %w", shown(at), storage.ErrNotFound)
+			return nil, fmt.Errorf("directory %s: %w", location.Redacted(at), storage.ErrNotFound)
 		}
 	}
 	return found, err
@@ -150,15 +150,6 @@ func (o *Opener) s3(at string) (*client, *s3.Storage, error) {
 		o.mu.clients[key] = c
 	}
 	return c, c.In(config.Prefix), nil
-}
-
-// shown is a location without its settings, and without what somebody may have taken for the place of a password.
-func shown(at string) string {
-	dir, _ := location.Cut(at)
-	if i := strings.LastIndex(dir, "@"); i >= 0 {
-		return "s3://" + dir[i+1:]
-	}
-	return dir
 }
 
 // directory finds the directory that a location means.

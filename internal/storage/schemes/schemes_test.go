@@ -28,7 +28,7 @@ func TestOpen_Locations(t *testing.T) {
 		{"s3://b/c?part-size-mib=4", `checkpoint directory s3://b/c: location s3://b/c: the setting part-size-mib is "4"; it can be 5 to 512`},
 		{"s3://b/c?endpoint=http://user:secret@host", "checkpoint directory s3://b/c: location s3://b/c: the endpoint is not of the form http://HOST[:PORT] or https://HOST[:PORT]"},
 		{
-			"s3://key:secret@b/c", "checkpoint directory s3://b/c: an s3:// location has no user and no password; " +
+			"s3://key:secret@b/c", "checkpoint directory s3://***@b/c: an s3:// location has no user and no password; " +
 				"set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or use a shared credentials file",
 		},
 		{"gs://bucket", `checkpoint directory gs://bucket: unknown scheme "gs"; name a directory, a file:// URL or an s3:// URL`},
