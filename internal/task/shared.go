@@ -23,6 +23,8 @@ type SharedFiles interface {
 	// Upload copies a local file to path, which is that of a SharedFile of the checkpoint in dir, and gives its length and checksum. When it returns without an
 	// error the file is durable.
 	Upload(ctx context.Context, dir, path, local string) (size int64, crc uint32, err error)
+	// Refer says that the checkpoint in dir refers to such a file, which was uploaded before, and that local has the same content.
+	Refer(dir, path, local string)
 	// Remove deletes such a file. It is not an error if there is none.
 	Remove(ctx context.Context, dir, path string) error
 	// Fetch gives files of the checkpoint in dir on the local disk, whole and verified. They are gone after release.
@@ -104,6 +106,7 @@ func (s *snapshotted) native(ctx context.Context, p operatorPart, snapshot strea
 	for i, f := range local {
 		if known, ok := s.inBase(p.operator.ID, f); ok {
 			k.Files[i] = known
+			s.task.sharing.files.Refer(s.checkpoint.Dir, known.Path, f.Path)
 			continue
 		}
 		work.Go(func() (err error) {

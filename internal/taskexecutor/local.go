@@ -4,6 +4,8 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"go.uber.org/zap"
+
 	"github.com/weirstream/weir/internal/checkpoint"
 	"github.com/weirstream/weir/internal/job"
 	"github.com/weirstream/weir/internal/localstate"
@@ -20,6 +22,13 @@ func (f *stateFiles) copied(dir string) (job.ID, checkpoint.ID, bool) {
 		return "", 0, false
 	}
 	return checkpoint.ParseDir(dir)
+}
+
+// damagedCopy deletes the copy at path, which is not what it should be.
+func (f *stateFiles) damagedCopy(j job.ID, id checkpoint.ID, name, path string, err error) {
+	f.log.Warn("local copy of state is damaged, reading it from the checkpoint storage", zap.String("file", path), zap.Error(err))
+	f.restored.damaged.Add(1)
+	f.local.Remove(j, id, name)
 }
 
 // onDisk is a storage whose files have a path in the file system of this host.

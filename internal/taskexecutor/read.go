@@ -8,8 +8,6 @@ import (
 	"os"
 	"path"
 
-	"go.uber.org/zap"
-
 	"github.com/weirstream/weir/internal/checkpoint"
 	"github.com/weirstream/weir/internal/storage"
 	"github.com/weirstream/weir/internal/task"
@@ -127,12 +125,11 @@ func (r *stateReader) Read(ctx context.Context, data []byte, offset int64, check
 
 // giveUp goes on with the file in the storage, and deletes the copy.
 func (r *stateReader) giveUp(err error) {
-	r.files.log.Warn("local copy of state is damaged, reading it from the checkpoint storage", zap.String("file", r.local.Name()), zap.Error(err))
-	r.files.restored.damaged.Add(1)
+	name := r.local.Name()
 	_ = r.local.Close() // it was only read
 	r.local = nil
 	if j, id, ok := r.files.copied(r.dir); ok {
-		r.files.local.Remove(j, id, r.handle.Path)
+		r.files.damagedCopy(j, id, r.handle.Path, name, err)
 	}
 }
 

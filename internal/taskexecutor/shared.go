@@ -59,7 +59,18 @@ func (f *sharedFiles) Upload(ctx context.Context, dir, name, local string) (size
 	if err != nil {
 		return 0, 0, err
 	}
-	return size, crc, to.Commit()
+	if err := to.Commit(); err != nil {
+		return 0, 0, err
+	}
+	f.Refer(dir, name, local)
+	return size, crc, nil
+}
+
+// Refer implements task.SharedFiles. The backend's own file becomes the copy that a restart starts from; it is linked, not copied.
+func (f *sharedFiles) Refer(dir, name, local string) {
+	if j, id, ok := f.files.copied(dir); ok {
+		f.files.local.Keep(j, id, name, local)
+	}
 }
 
 // Remove implements task.SharedFiles.
@@ -67,6 +78,9 @@ func (f *sharedFiles) Remove(ctx context.Context, dir, name string) error {
 	s, in, err := f.at(ctx, dir, name, false)
 	if err != nil {
 		return err
+	}
+	if j, id, ok := f.files.copied(dir); ok {
+		f.files.local.Remove(j, id, name)
 	}
 	return s.Remove(ctx, in)
 }
@@ -96,8 +110,55 @@ func (f *sharedFiles) Fetch(ctx context.Context, dir string, files []checkpoint.
 	return local, release, nil
 }
 
-// fetch copies a file and verifies it. One that is missing or damaged is missing or damaged after a restart too.
+// fetch gives the file another name, if there is a copy of it on a disk of the executor that is whole, or copies it from the storage.
 func (f *sharedFiles) fetch(ctx context.Context, dir string, file checkpoint.SharedFile, local string) error {
+	j, id, ok := f.files.copied(dir)
+	if !ok {
+		return f.fetchStored(ctx, dir, file, local)
+	}
+	kept, ok := f.files.local.Path(j, id, file.Path)
+	if !ok {
+		return f.fetchStored(ctx, dir, file, local)
+	}
+	if err := os.Link(kept, local); err != nil {
+		return f.fetchStored(ctx, dir, file, local) // it was deleted since, or this file system has no links
+	}
+	err := verifyFile(ctx, local, file)
+	if err == nil {
+		f.files.restored.local.Add(file.Size)
+		return nil
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	f.files.damagedCopy(j, id, file.Path, kept, err)
+	if err := os.Remove(local); err != nil {
+		return err
+	}
+	return f.fetchStored(ctx, dir, file, local)
+}
+
+// verifyFile compares a file on the local disk with what is recorded of it.
+func verifyFile(ctx context.Context, name string, want checkpoint.SharedFile) error {
+	file, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }() // it was only read
+	size, crc, err := copyAll(ctx, io.Discard, file)
+	switch {
+	case err != nil:
+		return err
+	case size != want.Size:
+		return fmt.Errorf("it has %d bytes, recorded were %d", size, want.Size)
+	case crc != want.CRC32C:
+		return fmt.Errorf("%w: it is %08x, recorded was %08x", checkpoint.ErrChecksum, crc, want.CRC32C)
+	}
+	return nil
+}
+
+// fetchStored copies a file from the storage and verifies it. One that is missing or damaged is missing or damaged after a restart too.
+func (f *sharedFiles) fetchStored(ctx context.Context, dir string, file checkpoint.SharedFile, local string) error {
 	s, in, err := f.at(ctx, dir, file.Path, true)
 	if err != nil {
 		return err
@@ -118,6 +179,7 @@ func (f *sharedFiles) fetch(ctx context.Context, dir string, file checkpoint.Sha
 	if err = errors.Join(err, to.Close()); err != nil {
 		return fmt.Errorf("copy file %s: %w", in, err)
 	}
+	f.files.restored.storage.Add(size)
 	switch {
 	case size != file.Size:
 		return stream.Permanent(fmt.Errorf("file %s has %d bytes, recorded were %d; start from another checkpoint", in, size, file.Size))

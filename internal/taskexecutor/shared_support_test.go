@@ -88,6 +88,7 @@ type sharedRig struct {
 	t      *testing.T
 	mem    *storagetest.Mem
 	op     *fileOp
+	files  *stateFiles
 	mail   task.Mailbox
 	cfg    task.Config
 	cancel context.CancelFunc
@@ -108,7 +109,8 @@ func newSharedRig(t *testing.T, mem *storagetest.Mem, attempt int, restore *task
 		acked: map[checkpoint.ID]checkpoint.SubtaskState{}, declined: map[checkpoint.ID]string{},
 	}
 	attemptID := job.AttemptID{Job: sharedJob, Task: job.TaskID{Vertex: "v"}, Attempt: attempt}
-	files := &stateFiles{root: mem, segments: segment.New(segment.Config{Log: zap.NewNop()}), attempt: attemptID}
+	files := &stateFiles{root: mem, segments: segment.New(segment.Config{Log: zap.NewNop()}), attempt: attemptID, restored: &restoreCounts{}, log: zap.NewNop()}
+	r.files = files
 	local := t.TempDir()
 	r.cfg = task.Config{
 		Attempt: attemptID, Log: zap.NewNop(), KeyGroups: job.KeyGroupRange{Start: 0, End: 8},
