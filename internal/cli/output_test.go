@@ -71,22 +71,22 @@ func TestErrorLine_IsOneLineWithoutTheWordsOfGRPC(t *testing.T) {
 func TestRate_IsTheGrowthOfTheLastSeconds(t *testing.T) {
 	start := time.Unix(100, 0)
 	at := func(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
-	var r rate
-	if got := r.perSecond(at(0)); got != 0 {
+	var r format.Rate
+	if got := r.PerSecond(at(0)); got != 0 {
 		t.Errorf("of nothing: %d", got)
 	}
 	for i := range 20 {
-		r.add(at(i), int64(i*i)) // faster and faster
+		r.Add(at(i), int64(i*i)) // faster and faster
 	}
-	if got := r.perSecond(at(19)); got != (19*19-14*14)/5 {
+	if got := r.PerSecond(at(19)); got != (19*19-14*14)/5 {
 		t.Errorf("of the last 5 s: %d", got)
 	}
-	if got := r.perSecond(at(119)); got != 0 {
+	if got := r.PerSecond(at(119)); got != 0 {
 		t.Errorf("after 100 s of standstill: %d", got)
 	}
-	r.add(at(120), 5) // a restart counts from zero
-	r.add(at(121), 15)
-	if got := r.perSecond(at(121)); got != 10 {
+	r.Add(at(120), 5) // a restart counts from zero
+	r.Add(at(121), 15)
+	if got := r.PerSecond(at(121)); got != 10 {
 		t.Errorf("after a restart: %d", got)
 	}
 }

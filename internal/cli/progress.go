@@ -24,7 +24,7 @@ type progress struct {
 	shown    time.Time // when the status line was last written
 	open     bool      // the status line is on the terminal
 	last     gateway.JobStatus
-	rate     rate
+	rate     format.Rate
 }
 
 func newProgress(out io.Writer, terminal bool, id job.ID) *progress {
@@ -38,7 +38,7 @@ func (p *progress) update(now time.Time, u update) {
 		return
 	}
 	p.last = u.status
-	p.rate.add(now, sourceRecords(u.status))
+	p.rate.Add(now, sourceRecords(u.status))
 	for _, e := range u.events {
 		p.print(e.Time, e.Text)
 	}
@@ -90,7 +90,7 @@ func (p *progress) text(now time.Time) string {
 	running, tasks := s.CountTasks()
 	parts := []string{fmt.Sprintf("%s %s %s", s.Name, s.State, format.Duration(now.Sub(p.started).Truncate(time.Second))), fmt.Sprintf("tasks %d/%d", running, tasks)}
 	if n := sourceRecords(s); n > 0 {
-		parts = append(parts, fmt.Sprintf("records %s (%s/s)", format.Count(n), format.Count(p.rate.perSecond(now))))
+		parts = append(parts, fmt.Sprintf("records %s (%s/s)", format.Count(n), format.Count(p.rate.PerSecond(now))))
 	}
 	if s.Last != nil {
 		parts = append(parts, fmt.Sprintf("checkpoint %d (%s)", s.Last.ID, format.Duration(s.Last.Duration)))
@@ -114,43 +114,4 @@ func sourceRecords(s gateway.JobStatus) (total int64) {
 		}
 	}
 	return total
-}
-
-// rateSpan is the time over which a rate is taken.
-const rateSpan = 5 * time.Second
-
-// rate measures how fast a count grows.
-type rate struct{ samples []sample }
-
-type sample struct {
-	at    time.Time
-	count int64
-}
-
-func (r *rate) add(now time.Time, count int64) {
-	if n := len(r.samples); n > 0 && count < r.samples[n-1].count {
-		r.samples = nil // an execution that has begun anew counts from zero
-	} else if n > 0 && count == r.samples[n-1].count {
-		return
-	}
-	r.samples = append(r.samples, sample{now, count})
-}
-
-// perSecond is the growth per second up to now.
-func (r *rate) perSecond(now time.Time) int64 {
-	for len(r.samples) > 1 && now.Sub(r.samples[1].at) >= rateSpan {
-		r.samples = r.samples[1:]
-	}
-	if len(r.samples) == 0 {
-		return 0
-	}
-	first, last := r.samples[0], r.samples[len(r.samples)-1]
-	end := last.at
-	if now.Sub(end) > 2*time.Second { // counts come about once a second
-		end = now
-	}
-	if end.Sub(first.at) <= 0 {
-		return 0
-	}
-	return int64(float64(last.count-first.count) / end.Sub(first.at).Seconds())
 }

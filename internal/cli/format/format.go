@@ -1,6 +1,6 @@
 // Package format writes numbers as people read them.
 //
-// Owns: the forms of sizes, durations, ages and counts in tables and sentences of the command line.
+// Owns: the forms of sizes, durations, ages and counts in tables and sentences of the command line, and how a rate is taken from a count.
 //
 // Goroutines: none.
 //
