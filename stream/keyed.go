@@ -182,7 +182,7 @@ const (
 
 // Reduce combines the records of each key to one of the same type. id must not be empty.
 func Reduce[K comparable, T any](s KeyedStream[K, T], id string, combine func(a, b T) T, when Emit) Stream[T] {
-	return aggregate(s, id, "reduce", when,
+	return aggregate(s, id, "reduce", when, nil,
 		func(acc *T, fresh bool, v T) {
 			if fresh {
 				*acc = v
@@ -203,9 +203,19 @@ type Aggregator[K comparable, T, A, R any] interface {
 	Result(key K, acc A) R
 }
 
+// AccumulatorMigrator is an Aggregator whose accumulators had other types in older versions of the job, which schema rules do not cover.
+type AccumulatorMigrator interface {
+	// Migrations are those of accumulators; see Migration.
+	Migrations() []Migration
+}
+
 // Aggregate folds the records of each key. id must not be empty.
 func Aggregate[K comparable, T, A, R any](s KeyedStream[K, T], id string, agg Aggregator[K, T, A, R], when Emit) Stream[R] {
-	return aggregate(s, id, "aggregate", when,
+	var old []Migration
+	if m, ok := agg.(AccumulatorMigrator); ok {
+		old = m.Migrations()
+	}
+	return aggregate(s, id, "aggregate", when, old,
 		func(acc *A, fresh bool, v T) {
 			if fresh {
 				*acc = agg.New()
@@ -215,8 +225,8 @@ func Aggregate[K comparable, T, A, R any](s KeyedStream[K, T], id string, agg Ag
 		agg.Result)
 }
 
-func aggregate[K comparable, T, A, R any](s KeyedStream[K, T], id, kind string, when Emit, add func(acc *A, fresh bool, v T), result func(K, A) R) Stream[R] {
-	state := NewValue[K, A]("accumulator")
+func aggregate[K comparable, T, A, R any](s KeyedStream[K, T], id, kind string, when Emit, old []Migration, add func(acc *A, fresh bool, v T), result func(K, A) R) Stream[R] {
+	state := NewValue[K, A]("accumulator").Migrate(old...)
 	return keyed(s, &Node{ID: id, Kind: kind}, []State[K]{state}, func(base *keyedOperator[K, T], out Collector[R]) *Link {
 		t := base.ctx.tables[0].(*valueTable[K, A])
 		op := &aggregateOperator[K, T, A, R]{keyedOperator: base, table: t, updates: when == EmitUpdates, add: add, result: result, out: out}

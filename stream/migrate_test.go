@@ -141,6 +141,29 @@ func TestFault_B89_AfterAMigrationTheNewTypeIsWrittenEverywhere(t *testing.T) {
 	}
 }
 
+// lengths counts the bytes of words. Version 1 kept the words themselves.
+type lengths struct{ old []Migration }
+
+func (lengths) New() int64                     { return 0 }
+func (lengths) Add(acc int64, v string) int64  { return acc + int64(len(v)) }
+func (lengths) Result(_ string, acc int64) int { return int(acc) }
+func (l lengths) Migrations() []Migration      { return l.old }
+
+func TestAggregate_AccumulatorsMigrate(t *testing.T) {
+	old := build(t, func(s Stream[string]) Stream[string] {
+		return Aggregate(firstLetter(s), "op", joined{}, EmitUpdates)
+	})
+	old.put(t, "ab", "axy", "b")
+	today := build(t, func(s Stream[string]) Stream[int] {
+		return Aggregate(firstLetter(s), "op", lengths{[]Migration{Migrate(func(words string) int64 { return int64(len(words) - 1) })}}, EmitUpdates)
+	})
+	if err := today.restore(old.Operator.(KeyedStateful).Schemas(), old.groups(t)); err != nil {
+		t.Fatal(err)
+	}
+	today.put(t, "a", "bcd")
+	today.expect(t, record[int]{1, 6}, record[int]{2, 4})
+}
+
 // summing is an aggregator whose accumulator is its result.
 type summing[A any] struct{ add func(A, int) A }
 

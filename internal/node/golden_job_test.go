@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/weirstream/weir/examples"
 	"github.com/weirstream/weir/stream"
@@ -73,11 +74,33 @@ func (changedMean[K]) Add(a goldenAcc, _ int64) goldenAcc   { return a }
 func (changedMean[K]) Result(_ K, _ goldenAcc) (out string) { return out }
 
 func golden(j *stream.Job) error {
-	hold, out := j.BoolParam("hold", false), j.Param("output")
+	hold, out := goldenHold{j.BoolParam("hold", false), j.ParamOr("until", "")}, j.Param("output")
 	events := stream.From(j, "events", goldenSource{hold})
 	byKey := stream.KeyBy(events, func(e goldenEvent) string { return e.Key })
 	stream.To(goldenLists(j, goldenKeyed(byKey), hold), "out", stream.Sink[string](goldenSink{out}))
 	return nil
+}
+
+// goldenHold says whether the sources wait when they have given what they have: for ever, or until a file is there.
+type goldenHold struct {
+	ever  bool
+	until string
+}
+
+func (h goldenHold) held() bool {
+	if h.until == "" {
+		return h.ever
+	}
+	_, err := os.Stat(h.until)
+	return err != nil
+}
+
+// wait is what a source says that is held.
+func (h goldenHold) wait() stream.Next {
+	if h.until != "" {
+		return stream.WaitUntil(time.Now().Add(5 * time.Millisecond))
+	}
+	return stream.WaitForWake
 }
 
 // goldenSummary is a value with fields of many types.
@@ -164,7 +187,7 @@ func goldenTags(n int64) []string {
 }
 
 // goldenSource has two splits. Each gives its events, and then waits, or asks for the state of its keys and ends.
-type goldenSource struct{ hold bool }
+type goldenSource struct{ hold goldenHold }
 
 func (goldenSource) Splits(context.Context, int) ([][]byte, error) {
 	return [][]byte{{0, 0}, {1, 0}}, nil
@@ -188,15 +211,16 @@ type goldenSplit struct {
 }
 
 type goldenReader struct {
-	hold   bool
+	hold   goldenHold
 	splits []goldenSplit
 }
 
 func (r *goldenReader) Read(out stream.Collector[goldenEvent], limit int) (stream.Next, error) {
+	held := r.hold.held()
 	for i := range r.splits {
 		s := &r.splits[i]
 		for ; s.next < goldenEvents+goldenKeys; s.next++ {
-			if s.next >= goldenEvents && r.hold {
+			if s.next >= goldenEvents && held {
 				break
 			}
 			if limit--; limit < 0 {
@@ -211,8 +235,8 @@ func (r *goldenReader) Read(out stream.Collector[goldenEvent], limit int) (strea
 			}
 		}
 	}
-	if r.hold {
-		return stream.WaitForWake, nil
+	if held {
+		return r.hold.wait(), nil
 	}
 	return stream.End, nil
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // goldenLists has every kind of operator state.
-func goldenLists(j *stream.Job, in stream.Stream[goldenLine], hold bool) stream.Stream[string] {
+func goldenLists(j *stream.Job, in stream.Stream[goldenLine], hold goldenHold) stream.Stream[string] {
 	even, odd := stream.NewListState[int64]("even"), stream.NewUnionListState[goldenLine]("odd")
 	plain := stream.ProcessStream(in.Rebalance(), "plain", stream.ProcessFunction[goldenLine, string]{
 		Open: func(c *stream.OperatorContext) error {
@@ -88,7 +88,7 @@ func goldenListModel(lines []string) []string {
 }
 
 // goldenMarker gives its marks when the job is held, and none else.
-type goldenMarker struct{ hold bool }
+type goldenMarker struct{ hold goldenHold }
 
 func (goldenMarker) Splits(context.Context, int) ([][]byte, error) { return [][]byte{{0}}, nil }
 
@@ -101,12 +101,12 @@ func (s goldenMarker) Open(env stream.SourceEnv) (stream.Reader[string], error) 
 }
 
 type goldenMarkReader struct {
-	hold bool
+	hold goldenHold
 	next int
 }
 
 func (r *goldenMarkReader) Read(out stream.Collector[string], _ int) (stream.Next, error) {
-	if !r.hold {
+	if r.hold == (goldenHold{}) {
 		return stream.End, nil
 	}
 	for ; r.next < goldenMarks; r.next++ {
@@ -114,7 +114,10 @@ func (r *goldenMarkReader) Read(out stream.Collector[string], _ int) (stream.Nex
 			return stream.End, err
 		}
 	}
-	return stream.WaitForWake, nil
+	if r.hold.held() {
+		return r.hold.wait(), nil
+	}
+	return stream.End, nil
 }
 
 func (r *goldenMarkReader) Positions() ([][]byte, error) { return [][]byte{{byte(r.next)}}, nil }
