@@ -16,3 +16,6 @@ const MaxTries = maxTries
 
 // AwaitParts waits until all parts that were begun are uploaded.
 func AwaitParts(w storage.Writer) { w.(*writer).work.Wait() }
+
+// SetSettle changes how long a file may take to appear of which no answer came.
+func (s *Storage) SetSettle(d time.Duration) { s.client.pacing.settle = d }

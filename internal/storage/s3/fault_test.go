@@ -131,7 +131,7 @@ func TestPublish_OverALineThatBreaksAtRandom_SaysWhatIsTrue(t *testing.T) {
 	kinds := []s3test.Fault{{Before: true}, {After: true}, {Status: 503, Code: "SlowDown"}, {After: true, Status: 500, Code: "InternalError"}, {Cut: true}}
 	behind, direct, p := line(t, nil)
 	outcomes := map[string]int{}
-	for round := range 40 {
+	for round := range 30 {
 		name := fmt.Sprintf("j/chk-%d/_metadata", round)
 		odds := []float64{0.3, 0.7, 0.95, 1}[rng.IntN(4)]
 		p.SetFaults(func(*http.Request) s3test.Fault {
@@ -174,6 +174,7 @@ func TestRemove_OfAFileThatArrivesLate_IsForGood(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			release := make(chan struct{})
 			behind, direct, _ := line(t, times(1000, isPut, s3test.Fault{Hold: release}))
+			behind.SetSettle(2 * time.Second)
 			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 			defer cancel()
 			err := behind.WriteFile(ctx, metadata, []byte("content"), storage.CreateOnly)

@@ -66,7 +66,7 @@ func openAt(t testing.TB, endpoint, prefix string, stats *s3.Stats) *s3.Storage 
 		t.Fatal(err)
 	}
 	t.Cleanup(c.Close)
-	c.Hurry(5*time.Second, 200*time.Millisecond)
+	c.Hurry(5*time.Second, 100*time.Millisecond)
 	return c.In(config.Prefix)
 }
 

@@ -57,9 +57,9 @@ func (p *Proxy) Endpoint() string { return p.server.URL }
 
 // Close closes the line. Requests that are held must have been let go.
 func (p *Proxy) Close() {
-	p.held.Wait()
 	p.server.CloseClientConnections()
-	p.server.Close()
+	p.server.Close() // waits for all that may still hold a request
+	p.held.Wait()
 	p.target.Transport.(*http.Transport).CloseIdleConnections()
 }
 
