@@ -321,6 +321,7 @@ func (c *Core) drop(n Number, task job.AttemptID) []Effect {
 			return nil
 		}
 		return []Effect{Discard{n}} // it may be too late: Published decides
+	case published:
 	}
 	return c.end(n)
 }

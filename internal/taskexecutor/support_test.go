@@ -1,6 +1,7 @@
 package taskexecutor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,7 +30,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type master struct {
 	epoch   job.LeaderEpoch
 	dir     string
-	end     chan error // ends the registration with this error
+	verdict checkpoint.Verdict // of acks; none: Kept
+	end     chan error         // ends the registration with this error
 	onState func(gateway.TaskUpdate) error
 	answer  func(gateway.Heartbeat) (gateway.HeartbeatAnswer, error)
 	forget  atomic.Bool // the next heartbeat is from an executor that is not known
@@ -136,7 +138,7 @@ func (m *master) AcknowledgeCheckpoint(_ context.Context, r gateway.Ack) (checkp
 	m.acks = append(m.acks, r)
 	m.mu.Unlock()
 	m.add("ack %d %s", r.ID, r.Attempt)
-	return checkpoint.Kept, nil
+	return cmp.Or(m.verdict, checkpoint.Kept), nil
 }
 
 func (m *master) DeclineCheckpoint(_ context.Context, r gateway.Decline) error {
