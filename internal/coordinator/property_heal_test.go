@@ -40,6 +40,7 @@ func (w *world) heal() {
 	if l := w.core.Latest(); l != nil && l.Metadata.ID != w.stops.completed {
 		w.fail("checkpoint %d outlives its job", l.Metadata.ID)
 	}
+	w.checkSharedLeft()
 	if at, ok := w.core.Deadline(); ok {
 		w.fail("a closed coordinator wants a tick at %s", at)
 	}

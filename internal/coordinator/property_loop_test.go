@@ -80,7 +80,7 @@ func (w *world) trigger(e SendTrigger) {
 		default:
 			w.inbox = append(w.inbox, Ack{
 				Request: w.request, Epoch: 1, Attempt: task.Attempt, ID: e.ID,
-				State: checkpoint.SubtaskState{Operators: []checkpoint.OperatorState{{Operator: task.Attempt.String()}}},
+				State: checkpoint.SubtaskState{Operators: []checkpoint.OperatorState{{Operator: task.Attempt.String(), Keyed: w.upload(e, task.Attempt)}}},
 			})
 		}
 	}
@@ -89,6 +89,7 @@ func (w *world) trigger(e SendTrigger) {
 // verdict checks that no executor is told to delete what a checkpoint refers to or may come to refer to.
 func (w *world) verdict(e AckReply) {
 	a := w.acks[e.Request]
+	w.answered(a, e.Verdict)
 	switch e.Verdict {
 	case checkpoint.Kept:
 		if w.kept[a.ID][a.Attempt] {
@@ -105,6 +106,7 @@ func (w *world) verdict(e AckReply) {
 // write checks that metadata refers to acknowledged state of one execution, all of it and nothing else.
 func (w *world) write(e WriteMetadata) {
 	w.writing[e.ID] = true
+	w.shared.referred[e.ID] = e.Metadata.SharedFiles()
 	n := 0
 	for _, v := range e.Metadata.Vertices {
 		for i, sub := range v.Subtasks {

@@ -72,6 +72,7 @@ type world struct {
 	finals     int
 	stops      stops
 	regions    regions
+	shared     sharing
 }
 
 func newWorld(seed uint64) *world {
@@ -81,7 +82,7 @@ func newWorld(seed uint64) *world {
 		begun: map[checkpoint.ID]bool{}, kinds: map[checkpoint.ID]checkpoint.Kind{}, ended: map[checkpoint.ID]string{},
 		durable: map[checkpoint.ID]bool{}, hooks: map[checkpoint.ID]bool{}, deleted: map[checkpoint.ID]bool{}, doubtful: map[checkpoint.ID]bool{}, writing: map[checkpoint.ID]bool{},
 		kept: map[checkpoint.ID]map[job.AttemptID]bool{}, acks: map[RequestID]Ack{},
-		asked: map[RequestID]bool{}, replied: map[RequestID]bool{},
+		asked: map[RequestID]bool{}, replied: map[RequestID]bool{}, shared: newSharing(),
 	}
 	w.options = job.CheckpointOptions{
 		Interval:      time.Duration(1+rng.IntN(20)) * 100 * time.Millisecond,
@@ -301,6 +302,8 @@ func (w *world) observe(e Effect) {
 			w.fail("checkpoint %d is discarded while its metadata is being written", e.ID)
 		}
 		w.inbox = append(w.inbox, Discarded{ID: e.ID, Err: w.maybe("busy")})
+	case RemoveShared:
+		w.removeShared(e)
 	case Reply:
 		if !w.asked[e.Request] || w.replied[e.Request] {
 			w.fail("request %d was answered twice or never asked", e.Request)
@@ -342,6 +345,7 @@ func (w *world) maybe(text string) string {
 
 // check compares the views of the core with what was seen from outside.
 func (w *world) check() {
+	w.checkShared()
 	c := w.core.Counts()
 	if c.InProgress != len(w.begun)-len(w.ended) || c.Completed != len(w.completed) || c.Completed+c.Failed != len(w.ended) {
 		w.fail("counts are %+v; %d begun, %d ended, %d completed", c, len(w.begun), len(w.ended), len(w.completed))
