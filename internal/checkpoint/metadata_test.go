@@ -220,6 +220,7 @@ func FuzzDecodeMetadata(f *testing.F) {
 	f.Add(appendMetadata(nil, md))
 	md.Vertices = md.Vertices[:1]
 	f.Add(appendMetadata(nil, md))
+	f.Add(appendMetadata(nil, nativeSample()))
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, body []byte) {
 		// The checksum would hide the decoder from the fuzzer, so the bytes are a body; the header is in the way only of the bytes as they are.

@@ -76,6 +76,9 @@ func (w *watcher) effect(s *Sim, e coordinator.Effect) {
 		}
 	case coordinator.Aborted:
 		w.checkOutcome(s, e.ID, w.aborted)
+		if strings.Contains(e.Message, "refers to shared file") {
+			s.violate("shared", "checkpoint %d: %s", e.ID, e.Message)
+		}
 	case coordinator.Discard:
 		w.leaders.discarding[e.ID] = true
 	case coordinator.CancelJob:

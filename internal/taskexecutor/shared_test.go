@@ -134,6 +134,16 @@ func TestFault_B69_EachUploadIsAFileOfItsOwn(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		// One that is pending is nobody's base: what it has uploaded may be gone with it.
+		r.op.holds["x.sst"] = "new"
+		r.trigger(3, 2, job.FormatNone)
+		r.trigger(4, 2, job.FormatNone)
+		for _, f := range r.keyed(4).Files {
+			if strings.Contains(f.Path, "-c3-") {
+				t.Errorf("4 refers to %s of checkpoint 3, and its base is 2", f.Path)
+			}
+		}
+		delete(r.op.holds, "x.sst")
 		_ = r.stop()
 		next := newSharedRig(t, mem, 2, r.restoreOf(2)).start()
 		if diff := cmp.Diff(r.op.holds, next.op.holds); diff != "" {
