@@ -15,6 +15,7 @@ import (
 	"github.com/weirstream/weir/internal/exchange"
 	"github.com/weirstream/weir/internal/gateway"
 	"github.com/weirstream/weir/internal/job"
+	"github.com/weirstream/weir/internal/storage"
 	"github.com/weirstream/weir/stream"
 )
 
@@ -353,6 +354,27 @@ func TestRun_EndsWhenTheCheckpointDirectoryIsOfNoUse(t *testing.T) {
 		}
 		if r.e.Registered() {
 			t.Error("it counts as registered")
+		}
+	})
+}
+
+// A store that is away for now is worth another try; an executor that ended would have to be started by somebody.
+func TestRun_WaitsForACheckpointDirectoryThatCannotBeReached(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		open, away := r.open, 3
+		r.open = func(at string) (Storage, error) {
+			if away--; away >= 0 {
+				return nil, fmt.Errorf("bucket: %w", storage.ErrUnreachable)
+			}
+			return open(at)
+		}
+		r.start()
+		for !r.e.Registered() { // in the bubble time passes at once
+			time.Sleep(time.Second)
+		}
+		r.cancel()
+		if err := r.wait(); err != nil {
+			t.Errorf("Run returned %v", err)
 		}
 	})
 }
