@@ -49,8 +49,9 @@ type Committer interface {
 	Prepare(checkpoint int64) (Prepared, error)
 	// Commit makes a transaction visible. It is called again after a crash, so committing twice must succeed.
 	Commit(transaction []byte) error
-	// Recover is called once after Open, when every transaction of the restored checkpoint is committed. Whatever else earlier attempts of this
-	// subtask have left is not part of any checkpoint and is removed.
+	// Recover is called once after Open, when every transaction of the restored checkpoint that this subtask has got is committed. What earlier attempts of
+	// this subtask have not prepared is not part of any checkpoint and is removed. What they have prepared must stay until the first Prepare: after
+	// a change of parallelism it may be another subtask's to commit, which has not opened yet; with the first barrier all have.
 	Recover() error
 }
 

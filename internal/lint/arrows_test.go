@@ -70,6 +70,7 @@ var arrows = map[string][]string{
 		"internal/metrics", "internal/workdir", "internal/retention", "internal/localstate", "stream",
 	},
 	"internal/sim": {
+		"internal/rescale",
 		"internal/job", "internal/checkpoint", "internal/element", "internal/coordinator", "internal/scheduler", "internal/task",
 		"internal/gateway", "internal/board", "internal/ha", "internal/slotpool", "internal/storage", "internal/storage/storagetest", "internal/retention",
 	},

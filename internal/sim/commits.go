@@ -70,7 +70,7 @@ func (w *watcher) sink(vertex int) *visibleOutput {
 
 // committed is the other half of I5: when all tasks of a sink have committed the same checkpoint, nothing of its prefix is missing.
 func (w *watcher) committed(s *Sim, by job.AttemptID, id checkpoint.ID) {
-	if by.Job != s.job {
+	if by.Job != s.job || by.Attempt < s.plans.attempt { // of another plan: what it commits late was promised before
 		return
 	}
 	_, present := s.master.running.placed[by]

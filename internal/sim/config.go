@@ -22,6 +22,8 @@ type Config struct {
 	SilentHeartbeats bool
 	// Stop is the mean time between requests for a savepoint that ends the job; 0: never. The next job starts from it.
 	Stop time.Duration
+	// Rescale is the mean time between requests for another parallelism; 0: never.
+	Rescale time.Duration
 	// Native: keyed state is in immutable files, which checkpoints share.
 	Native     bool
 	Checkpoint job.CheckpointOptions
@@ -79,6 +81,9 @@ func RandomConfig(seed uint64) Config {
 	}
 	if rng.IntN(3) == 0 {
 		cfg.Stop = time.Duration(1+rng.IntN(6)) * time.Second
+	}
+	if own := rand.New(rand.NewPCG(seed, 0xf2)); own.IntN(2) == 0 {
+		cfg.Rescale = time.Duration(1+own.IntN(5)) * time.Second
 	}
 	cfg.Native = rand.New(rand.NewPCG(seed, 0xf1)).IntN(3) > 0
 	if seed%10 == 0 {

@@ -72,7 +72,9 @@ func (m *master) coordinate(e coordinator.Effect) {
 		m.feed(scheduler.CancelRequested{})
 	case coordinator.FailJob:
 		m.feed(scheduler.JobFailed{Failure: e.Failure, Attempt: e.Attempt})
-	case coordinator.Reply, coordinator.Aborted: // only the watcher wants to know
+	case coordinator.Reply:
+		m.checkpointForRescale(e)
+	case coordinator.Aborted: // only the watcher wants to know
 	}
 }
 

@@ -32,6 +32,7 @@ func (s *Sim) plant() {
 		{"storage storm", f.StorageStorm, s.storageStorm},
 		{"sweep", f.Sweep, func() { s.master.sweep() }},
 		{"stop request", s.cfg.Stop, s.stopRequest},
+		{"rescale request", s.cfg.Rescale, s.rescaleRequest},
 	} {
 		if p.mean > 0 {
 			s.plantOne(p.what, p.mean, p.do)
@@ -122,7 +123,7 @@ func (s *Sim) interrupt() {
 
 // stopRequest asks for a savepoint that ends the job.
 func (s *Sim) stopRequest() {
-	if s.master.life.over {
+	if s.master.life.over || s.master.rescaling.core.Active() { // it would be refused
 		return
 	}
 	s.watch.requests++

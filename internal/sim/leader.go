@@ -76,6 +76,7 @@ func (m *master) begin() {
 		r, isNew = &ha.Record{Job: m.s.submission()}, true
 	}
 	m.records.job, m.records.known, m.records.ledger = r.Job, r.Progress, ha.NewLedger(r)
+	m.adopt(m.s.planOf(r.Job.Graph.Fingerprint))
 	m.sched = scheduler.New(scheduler.Config{
 		Job: m.s.job, Graph: r.Job.Graph, Restart: r.Job.Options.Restart, CancelTimeout: cancelTimeout, FirstAttempt: m.records.ledger.FirstAttempt(),
 	})

@@ -10,6 +10,7 @@ import (
 	"github.com/weirstream/weir/internal/coordinator"
 	"github.com/weirstream/weir/internal/gateway"
 	"github.com/weirstream/weir/internal/job"
+	"github.com/weirstream/weir/internal/rescale"
 	"github.com/weirstream/weir/internal/scheduler"
 	"github.com/weirstream/weir/internal/slotpool"
 )
@@ -26,10 +27,11 @@ type master struct {
 	queue    []fmt.Stringer // events that have not been stepped
 	armed    time.Time      // of the latest timer; earlier ones do nothing
 
-	running execution
-	acks    map[coordinator.RequestID]func(checkpoint.Verdict)
-	request coordinator.RequestID
-	open    int // storage calls that have not answered
+	running   execution
+	rescaling rescaling
+	acks      map[coordinator.RequestID]func(checkpoint.Verdict)
+	request   coordinator.RequestID
+	open      int // storage calls that have not answered
 }
 
 // execution is what the loop knows of the present execution.
@@ -72,6 +74,11 @@ func (m *master) settle() {
 				m.s.note("   %s", e)
 				m.schedule(e)
 			}
+		case rescale.Event:
+			for _, e := range m.rescaling.core.Step(m.s.now, ev) {
+				m.s.note("   %s", e)
+				m.rescale(e)
+			}
 		case coordinator.Event:
 			for _, e := range m.coord.Step(m.s.now, ev) {
 				m.s.note("   %s", e)
@@ -85,8 +92,10 @@ func (m *master) settle() {
 // arm sets the timer to the earlier deadline of the cores. An executor of deadlines may be late, as any timer.
 func (m *master) arm() {
 	at, ok := m.sched.Deadline()
-	if other, has := m.coord.Deadline(); has && (!ok || other.Before(at)) {
-		at, ok = other, true
+	for _, deadline := range []func() (time.Time, bool){m.coord.Deadline, m.rescaling.core.Deadline} {
+		if other, has := deadline(); has && (!ok || other.Before(at)) {
+			at, ok = other, true
+		}
 	}
 	if !ok || at.Equal(m.armed) {
 		return
@@ -110,6 +119,9 @@ func (m *master) tick() {
 	}
 	if at, ok := m.coord.Deadline(); ok && !m.s.now.Before(at) {
 		m.feed(coordinator.Tick{})
+	}
+	if at, ok := m.rescaling.core.Deadline(); ok && !m.s.now.Before(at) {
+		m.feed(rescale.Tick{})
 	}
 }
 
@@ -144,11 +156,16 @@ func (m *master) schedule(e scheduler.Effect) {
 		}
 	case scheduler.JobStatusChanged:
 		m.s.watch.status(m.s, e)
+		if e.To == job.Running {
+			m.tellRescale(rescale.Deployed{})
+		}
 		if e.To.Terminal() {
+			m.tellRescale(rescale.Ended{State: e.To})
 			m.setEnd(e)
 		}
 	case scheduler.TasksRunning:
 		m.s.watch.running = true
+		m.tellRescale(rescale.Running{Graph: m.rescaling.graph})
 		m.feed(coordinator.TasksRunning{Tasks: m.coordinated(e), Random: m.s.rng.Float64()})
 	case scheduler.TasksStopped:
 		m.s.watch.running = false
@@ -160,7 +177,16 @@ func (m *master) schedule(e scheduler.Effect) {
 		m.feed(coordinator.TaskFinished{Attempt: e.Attempt})
 	case scheduler.EndOfDataReached:
 		m.feed(coordinator.EndOfDataReached{})
-	case scheduler.Waiting, scheduler.RegionsRestart:
+	case scheduler.Replanned:
+		m.replanned(e.Graph)
+	case scheduler.ReplanFailed:
+		m.s.faults["plan on trial failed"]++
+		m.tellRescale(rescale.Failed{Failure: e.Failure})
+	case scheduler.Waiting:
+		if e.Detail != "" {
+			m.tellRescale(rescale.Short{})
+		}
+	case scheduler.RegionsRestart:
 	}
 }
 
@@ -235,7 +261,10 @@ func (m *master) stopSenders() {
 
 // deploy sends the tasks out, once no checkpoint is FINALIZING.
 func (m *master) deploy() {
-	if m.running.deploying == nil || !m.coord.Settled() || !m.records.ledger.AttemptReserved() {
+	if m.running.deploying == nil || !m.coord.Settled() || !m.records.ledger.AttemptReserved() || !m.records.ledger.PlanRecorded() {
+		return
+	}
+	if m.tellCoordinator() {
 		return
 	}
 	placements := slices.DeleteFunc(m.running.deploying, func(p job.Placement) bool {
@@ -252,6 +281,10 @@ func (m *master) deploy() {
 		m.s.note("   restores from %d", from.Metadata.ID)
 	}
 	m.s.watch.restores(m.s, from)
+	if m.rescaling.begins && len(placements) > 0 {
+		m.rescaling.begins = false
+		m.s.watch.begins(m.s, placements, from)
+	}
 	tasks, err := gateway.Deployments(m.s.work.graph, placements, from)
 	if err != nil {
 		m.s.violate("I3", "restore: %v", err)

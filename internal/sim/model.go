@@ -19,12 +19,12 @@ type prefix struct {
 
 // prefixOf reads the offsets of the sources out of a checkpoint.
 func (s *Sim) prefixOf(dir string, md *checkpoint.Metadata) (*prefix, error) {
-	w := s.work
+	w := s.planOf(md.Fingerprint)
 	p := &prefix{dir: dir, work: w, offsets: make([][]int, len(w.kinds)), ended: map[job.TaskID]bool{}, counts: make([][]int, len(w.kinds))}
 	for i := range w.kinds {
 		p.offsets[i] = make([]int, len(w.graph.Vertices[i].Splits))
-		if s.origin != nil {
-			copy(p.offsets[i], s.origin.prefix.offsets[i]) // whoever had ended there has no state any more
+		if s.plans.floor != nil {
+			copy(p.offsets[i], s.plans.floor.offsets[i]) // whoever had ended there has no state any more
 		}
 		p.counts[i] = make([]int, w.keys)
 	}
@@ -53,13 +53,13 @@ func (s *Sim) prefixOf(dir string, md *checkpoint.Metadata) (*prefix, error) {
 			}
 		}
 	}
-	s.sequentialRun(p)
+	p.sequentialRun()
 	return p, nil
 }
 
 // sequentialRun counts what the keyed vertices have seen, once for each way to them.
-func (s *Sim) sequentialRun(p *prefix) {
-	w := s.work
+func (p *prefix) sequentialRun() {
+	w := p.work
 	for v, splits := range p.offsets {
 		for split, offset := range splits {
 			for i := range offset {
@@ -107,7 +107,7 @@ func (s *Sim) checkState(p *prefix, md *checkpoint.Metadata) error {
 // countFinished adds what a keyed task that has finished must have counted, for keys of which it has no state.
 func (s *Sim) countFinished(p *prefix, vertex, subtask int, into []int) {
 	for key, count := range p.counts[vertex] {
-		if s.work.owner(vertex, key).Subtask == subtask && into[key] == 0 {
+		if p.work.owner(vertex, key).Subtask == subtask && into[key] == 0 {
 			into[key] += count
 		}
 	}

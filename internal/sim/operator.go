@@ -202,6 +202,7 @@ type sinkOp struct {
 	stateless
 	buffer  []record
 	pending []pendingCommit
+	cleaned bool
 }
 
 type pendingCommit struct {
@@ -239,13 +240,19 @@ func (o *sinkOp) open() error {
 		from = o.t.restore.Checkpoint
 		o.commitUpTo(math.MaxInt64, from, o.t.restore.Dir)
 	}
-	o.t.s.outside.recover(o.t.attempt)
 	o.t.s.watch.committed(o.t.s, o.t.attempt, from)
 	return nil
 }
 
 // capture prepares what was written since the last snapshot. What is pending of aborted checkpoints goes with it.
+//
+// With the first barrier all subtasks are open, and what earlier attempts of this one had prepared is committed, by whichever subtask has got it; the
+// rest goes, as in connector/file.
 func (o *sinkOp) capture(id checkpoint.ID) part {
+	if !o.cleaned {
+		o.cleaned = true
+		o.t.s.outside.recover(o.t.attempt)
+	}
 	if len(o.buffer) > 0 {
 		tx := &transaction{owner: o.t.attempt, records: o.buffer}
 		o.pending = append(o.pending, pendingCommit{id, fmt.Sprintf("%s/%s-c%d", o.t.attempt.Job, o.t.attempt, id), tx, new(bool)})

@@ -9,7 +9,7 @@ func (w *watcher) status(s *Sim, e scheduler.JobStatusChanged) {
 	if e.To.Terminal() {
 		w.leaders.last = s.master.sched.Executions()
 	}
-	if (e.To == job.Failed || e.To == job.Restarting) && s.cfg.Faults == (Faults{}) {
+	if (e.To == job.Failed || e.To == job.Restarting) && e.Failure != (job.Failure{}) && s.cfg.Faults == (Faults{}) { // else it is rescaled
 		s.violate("I6", "the job is %s without any fault: %s", e.To, e.Failure)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/weirstream/weir/internal/coordinator"
 	"github.com/weirstream/weir/internal/ha"
 	"github.com/weirstream/weir/internal/job"
+	"github.com/weirstream/weir/internal/rescale"
 	"github.com/weirstream/weir/internal/retention"
 	"github.com/weirstream/weir/internal/scheduler"
 	"github.com/weirstream/weir/internal/storage"
@@ -68,12 +69,18 @@ func (m *master) record() {
 		return
 	}
 	m.retry("write a record", func(ctx context.Context) error {
-		if w.End != nil {
+		switch {
+		case w.End != nil:
 			return r.store.SetEnd(ctx, m.s.job, *w.End)
+		case w.Plan != nil:
+			return r.store.SetPlan(ctx, m.s.job, *w.Plan)
 		}
 		return r.store.SetProgress(ctx, m.s.job, w.Progress)
 	}, func() {
 		r.ledger.Written(w)
+		if w.Plan != nil && r.ledger.PlanRecorded() {
+			m.tellRescale(rescale.Recorded{})
+		}
 		if w.End != nil {
 			r.over = true
 			m.s.watch.ends(m.s, *w.End)

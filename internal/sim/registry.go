@@ -103,7 +103,9 @@ const simName = "sim"
 
 func (r *registry) request(q slotpool.Request) {
 	q.Job, q.Name, q.Order = r.m.s.job, simName, 1
-	r.m.granted(r.pool.Request(q))
+	if g := r.pool.Request(q); q.Count > 0 {
+		r.m.granted(g)
+	}
 }
 
 func (r *registry) release() { r.pool.Release(r.m.s.job) }

@@ -39,6 +39,7 @@ func (s *Sim) resume() bool {
 	}
 	s.jobs++
 	s.job, s.work = job.ID(fmt.Sprintf("job-%d", s.jobs)), next
+	s.plans = plans{all: map[string]*workload{next.graph.Fingerprint: next}, floor: s.origin.prefix}
 	s.watch = w.next(s.origin)
 	s.note("job %s starts from %s, claimed %t: %s", s.job, s.origin.dir, s.origin.claimed, s.work)
 	s.master.crash("is replaced")
@@ -108,6 +109,6 @@ func (w *workload) rescaled(rng *rand.Rand, p *prefix) *workload {
 	}
 	g.Fingerprint = fmt.Sprintf("%s, rescaled", g.Fingerprint)
 	next := *w
-	next.graph = &g
+	next.graph, next.forward = &g, forwardEdges(&g)
 	return &next
 }

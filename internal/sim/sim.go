@@ -44,6 +44,7 @@ type Sim struct {
 	job       job.ID // that runs
 	jobs      int    // so far
 	work      *workload
+	plans     plans
 	origin    *origin          // that the job was started from; nil: none
 	store     *storagetest.Mem // checkpoints
 	records   *storagetest.Mem // of the job master
@@ -103,6 +104,7 @@ func newSim(cfg Config) *Sim {
 		store: storagetest.NewMem(), records: storagetest.NewMem(), links: map[linkKey]*link{}, faults: map[string]int{},
 	}
 	s.work = newWorkload(s.rng, cfg)
+	s.plans.all = map[string]*workload{s.work.graph.Fingerprint: s.work}
 	s.job, s.jobs = firstJob, 1
 	s.durable = newDurability()
 	s.store.SetFaults(s.storageFault)
@@ -113,7 +115,7 @@ func newSim(cfg Config) *Sim {
 	for i := range 2 + s.rng.IntN(3) {
 		s.executors = append(s.executors, newExecutor(s, i))
 	}
-	for slots := 0; slots < s.work.graph.MaxVertexParallelism() || (cfg.Resume || cfg.Stop > 0) && slots < highestParallelism; {
+	for slots := 0; slots < s.work.graph.MaxVertexParallelism() || (cfg.Resume || cfg.Stop > 0 || cfg.Rescale > 0) && slots < highestParallelism; {
 		for _, x := range s.executors {
 			x.slots++
 			slots++

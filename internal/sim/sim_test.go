@@ -76,7 +76,7 @@ func TestSim_Seeds(t *testing.T) {
 		"request lost", "answer lost", "request repeated", "request overtaken", "storage fails before", "storage fails after", "storage stalls", "storage storm", "metadata stalls", "metadata uncertain", "persist fails", "hook fails",
 		"executor crash", "partition", "task error", "task hang", "link break", "machine crash", "user request", "task finishes before others end", "failover of a region",
 		"job master crash", "job master's machine crash", "job master dies in a storage operation", "checkpoint completed by recovery", "orphan swept", "resumed", "resumed at another parallelism",
-		"job stopped, suspend", "job stopped, drain", "job stopped, cancel",
+		"rescaled", "rescale went back or was given up", "job stopped, suspend", "job stopped, drain", "job stopped, cancel",
 		"shared file used again", "shared files deleted", "shared files left behind are deleted",
 	} {
 		if sum.Faults[kind] == 0 {

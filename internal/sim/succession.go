@@ -113,11 +113,12 @@ func (w *watcher) deployed(t *simTask) {
 		t.s.violate("attempts", "%s is deployed by job masters %d and %d", t.attempt, by, t.epoch)
 	}
 	w.leaders.deployed[t.attempt] = t.epoch
+	w.onePlan(t)
 }
 
 // reads notes which splits a source has: the restored ones, or in a fresh start those that it was given. One that had ended keeps what it had.
 func (w *watcher) reads(o *sourceOp) {
-	if o.t.attempt.Job != o.t.s.job || len(o.splits) == 0 {
+	if o.t.attempt.Job != o.t.s.job || o.t.attempt.Attempt < o.t.s.plans.attempt || len(o.splits) == 0 {
 		return
 	}
 	var splits []int

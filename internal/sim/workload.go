@@ -37,6 +37,8 @@ type workload struct {
 	splits [][]int // by vertex: length of each split of a source
 	keys   int
 	pace   time.Duration // between two batches of a source
+	// forward are the edges that are forward in the beginning.
+	forward map[string]bool
 	// paths[v][w] are the ways from vertex v to w, each as the set of its vertices, both included.
 	paths [][][]uint8
 }
@@ -84,6 +86,7 @@ func newWorkload(rng *rand.Rand, cfg Config) *workload {
 	}
 	w.connect(rng, pipelines > 0, islands)
 	w.findPaths()
+	w.forward = forwardEdges(w.graph)
 	return w
 }
 
