@@ -63,6 +63,9 @@ func reads(s *job.DeclaredState, w checkpoint.StateSchema, mode job.ListMode) er
 	if s.Kind != w.Kind || s.Mode != mode {
 		return fmt.Errorf("it was written as %s and is declared as %s: declare it as it was, or under another name", named(w.Kind, mode), named(s.Kind, s.Mode))
 	}
+	if (w.NamespaceType == "") != (s.NamespaceType == "") {
+		return fmt.Errorf("it was written with namespaces of type %q and is declared with %q: declare it as it was, or give the operator another id", w.NamespaceType, s.NamespaceType)
+	}
 	keys := codec.ReadsKey
 	if mode != 0 {
 		keys = readsDistinct // they have no hash there
@@ -73,8 +76,8 @@ func reads(s *job.DeclaredState, w checkpoint.StateSchema, mode job.ListMode) er
 		reads          func(written, today string) error
 	}{
 		{"key", w.KeyType, s.KeyType, keys},
-		{"namespace", w.NamespaceType, s.NamespaceType, readsDistinct},
-		{"map key", w.MapKeyType, s.MapKeyType, readsDistinct},
+		{"namespace", w.NamespaceType, s.NamespaceType, codec.ReadsKey},
+		{"key of the maps", w.MapKeyType, s.MapKeyType, codec.ReadsKey},
 		{valueName(s.Kind), many(s.Kind) + w.ValueType, many(s.Kind) + s.ValueType, func(written, today string) error { return readsValue(s, written, today) }},
 	} {
 		if part.written == part.today || !known(part.today) || !known(part.written) {

@@ -212,3 +212,19 @@ func TestCheck_AnotherModeOrKind_IsRefused(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestReads_NamespacesAndKeysOfMaps(t *testing.T) {
+	today := job.DeclaredState{Name: "s", Kind: "map", KeyType: "string", ValueType: "int64", NamespaceType: "int64", MapKeyType: "struct{A:string}"}
+	for want, change := range map[string]func(w *checkpoint.StateSchema){
+		"":                             func(w *checkpoint.StateSchema) { w.NamespaceType = "int16" },
+		`namespaces of type "" and is`: func(w *checkpoint.StateSchema) { w.NamespaceType = "" },
+		`namespace: keys "string"`:     func(w *checkpoint.StateSchema) { w.NamespaceType = "string" },
+		`key of the maps: keys "str`:   func(w *checkpoint.StateSchema) { w.MapKeyType = "struct{B:string}" },
+	} {
+		w := checkpoint.StateSchema{Name: "s", Kind: "map", KeyType: "string", ValueType: "int32", NamespaceType: "int64", MapKeyType: "struct{A:string}"}
+		change(&w)
+		if err := reads(&today, w, 0); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
