@@ -72,10 +72,21 @@ func (t *valueTable[K, V]) resolve(written StateSchema) (keys codec.Codec[K], va
 	if keys, err = t.keys.read(written); err != nil {
 		return nil, nil, fmt.Errorf("key: %w", err)
 	}
-	if values, err = codec.Resolve(t.of.codec, written.ValueType); err != nil {
+	if values, err = t.of.read(written, t.clock.now); err != nil {
 		return nil, nil, fmt.Errorf("value: %w", err)
 	}
 	return keys, values, nil
+}
+
+// read gives the codec of values that were written with another schema. What was written without the times that are needed now gets the time now.
+func (d *declaration[K, V]) read(written StateSchema, now Timestamp) (codec.Codec[V], error) {
+	switch {
+	case d.ttl != nil && written.TTL == 0:
+		return d.untimed(written, now)
+	case d.ttl == nil && written.TTL != 0:
+		return d.timeless(written)
+	}
+	return codec.Resolve(d.codec, written.ValueType)
 }
 
 func sameKind(written StateSchema, kind string) error {

@@ -23,6 +23,7 @@ const (
 	kindReducing    = "reducing"
 	kindAggregating = "aggregating"
 	kindList        = "list"
+	kindMap         = "map"
 
 	kindEventTimers      = "event-timers"
 	kindProcessingTimers = "processing-timers"
@@ -38,6 +39,13 @@ type declaration[K comparable, V any] struct {
 	own      func(v, before V) V // nil: there is nothing that a stored value must have of its own
 	plain    bool                // nobody changes what a stored value refers to
 	err      error
+
+	// Of what expires; nil: it does not.
+	ttl  *ttl
+	live func(v V, now Timestamp) (V, liveness)
+	// The codecs of what was written without times, or with them, where it is not so now.
+	untimed  func(written StateSchema, now Timestamp) (codec.Codec[V], error)
+	timeless func(written StateSchema) (codec.Codec[V], error)
 }
 
 // declare is the declaration of a state whose stored values come from the user's code as they are.
@@ -56,7 +64,11 @@ func (d *declaration[K, V]) table(c *Context[K]) *valueTable[K, V] {
 			return t
 		}
 	}
-	panic(fmt.Sprintf("state %q is not a state of the operator that uses it: name it in Process", d.id))
+	panic(d.foreign())
+}
+
+func (d *declaration[K, V]) foreign() string {
+	return fmt.Sprintf("state %q is not a state of the operator that uses it: name it in Process", d.id)
 }
 
 func (d *declaration[K, V]) name() string { return d.id }
@@ -74,8 +86,14 @@ func (d *declaration[K, V]) bind(index int, operator string) error {
 	return nil
 }
 
-func (d *declaration[K, V]) newTable(env *Env, _ *operatorContext, keys keyForm[K]) table {
-	return newValueTable(env, d, keys)
+func (d *declaration[K, V]) newTable(env *Env, op *operatorContext, keys keyForm[K]) table {
+	t := newValueTable(env, d, keys)
+	t.clock = op.clock
+	if d.ttl != nil {
+		t.passes = newPasses(d.ttl)
+		op.sweeps = append(op.sweeps, t)
+	}
+	return t
 }
 
 func (d *declaration[K, V]) clear(c *Context[K]) {
@@ -83,22 +101,18 @@ func (d *declaration[K, V]) clear(c *Context[K]) {
 }
 
 // Value is a state that holds one value for each key. What a value refers to must not be changed once it was set: set another value.
-type Value[K comparable, V any] struct{ declaration[K, V] }
+type Value[K comparable, V any] struct{ cell[K, V] }
 
 // NewValue declares a value state. The name is part of the checkpoint: it must stay the same between versions.
-func NewValue[K comparable, V any](name string) *Value[K, V] {
-	return &Value[K, V]{declare[K, V](name, kindValue)}
+func NewValue[K comparable, V any](name string, options ...StateOption) *Value[K, V] {
+	return &Value[K, V]{declareCell[K, V](name, kindValue, options)}
 }
 
 // Get returns the value of the current key.
-func (s *Value[K, V]) Get(c *Context[K]) (V, bool) {
-	return s.table(c).rows.Get(c.hash, c.key)
-}
+func (s *Value[K, V]) Get(c *Context[K]) (V, bool) { return s.get(c) }
 
 // Set gives the current key a value.
-func (s *Value[K, V]) Set(c *Context[K], v V) {
-	s.table(c).set(c.hash, c.key, v)
-}
+func (s *Value[K, V]) Set(c *Context[K], v V) { s.put(c, v) }
 
 // Clear takes the value of the current key away.
 func (s *Value[K, V]) Clear(c *Context[K]) { s.clear(c) }
@@ -130,6 +144,11 @@ type valueTable[K comparable, V any] struct {
 	plain bool // a snapshot may be encoded later: no user's code changes what its entries refer to
 
 	maxParallelism int
+	clock          *Clock
+
+	// Of a table whose entries expire.
+	passes  passes
+	expired []K // found in this part
 }
 
 func newValueTable[K comparable, V any](env *Env, of *declaration[K, V], keys keyForm[K]) *valueTable[K, V] {
@@ -152,6 +171,9 @@ func (t *valueTable[K, V]) set(hash uint64, key K, v V) {
 func (t *valueTable[K, V]) schema() StateSchema {
 	s := StateSchema{Name: t.of.id, Kind: t.of.kind, ValueType: t.of.codec.Schema()}
 	t.keys.describe(&s)
+	if t.of.ttl != nil {
+		s.TTL = t.of.ttl.millis
+	}
 	return s
 }
 
@@ -162,12 +184,16 @@ func (t *valueTable[K, V]) eachKey(f func(K) error) error {
 // snapshot switches versions, in microseconds. Entries that refer to memory which user code might change are encoded at once instead: exact
 // before fast.
 func (t *valueTable[K, V]) snapshot() (tableSnapshot, error) {
-	view := &valueSnapshot[K, V]{keys: t.keys.codec, values: t.of.codec, rows: t.rows.Snapshot()}
+	view := &valueSnapshot[K, V]{keys: t.keys.codec, values: t.of.codec, rows: t.rows.Snapshot(), live: t.of.live, now: t.clock.now}
 	if t.plain {
 		return view, nil
 	}
+	return encodeAll(view, view.rows.Groups())
+}
+
+// encodeAll encodes a snapshot at once, and releases it.
+func encodeAll(view tableSnapshot, groups job.KeyGroupRange) (tableSnapshot, error) {
 	defer view.release()
-	groups := view.rows.Groups()
 	eager := encodedSnapshot{first: groups.Start, groups: make([][]byte, groups.Len())}
 	for i := range eager.groups {
 		data, err := view.appendGroup(nil, groups.Start+i)
@@ -183,12 +209,21 @@ type valueSnapshot[K comparable, V any] struct {
 	keys   codec.Codec[K]
 	values codec.Codec[V]
 	rows   rowsSnapshot[K, V]
+	live   func(V, Timestamp) (V, liveness) // nil: nothing expires
+	now    Timestamp
 }
 
 // appendGroup writes uvarint count, then keys and values in turn.
 func (s *valueSnapshot[K, V]) appendGroup(dst []byte, group int) ([]byte, error) {
 	start, n := len(dst), uint64(0)
 	err := s.rows.Range(group, func(key K, v V) (err error) {
+		if s.live != nil {
+			left, n := s.live(v, s.now)
+			if n == noneLive {
+				return nil
+			}
+			v = left
+		}
 		if dst, err = s.keys.Append(dst, key); err != nil {
 			return fmt.Errorf("encode key: %w", err)
 		}
@@ -233,6 +268,34 @@ func (t *valueTable[K, V]) restore(group int, written StateSchema, data []byte) 
 		t.rows.Put(hash, key, v)
 		return nil
 	})
+}
+
+// sweep implements sweeper.
+func (t *valueTable[K, V]) sweep(now Timestamp) Timestamp {
+	if now < t.passes.due {
+		return t.passes.due
+	}
+	ended := t.rows.Sweep(sweepEntries, func(key K, v V) {
+		if _, n := t.of.live(v, now); n != allLive {
+			t.expired = append(t.expired, key)
+		}
+	})
+	for _, key := range t.expired {
+		hash := t.keys.hash(key)
+		v, ok := t.rows.Get(hash, key) // what was shown may be older
+		if !ok {
+			continue
+		}
+		switch left, n := t.of.live(v, now); n {
+		case noneLive:
+			t.rows.Delete(hash, key)
+		case someLive:
+			t.rows.Put(hash, key, left)
+		}
+	}
+	clear(t.expired)
+	t.expired = t.expired[:0]
+	return t.passes.next(now, ended)
 }
 
 // readEntries gives f what appendGroup has written, and returns what follows it.

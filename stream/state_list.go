@@ -22,13 +22,18 @@ import (
 // copied when they are written, as for any value.
 type List[K comparable, E any] struct {
 	declaration[K, []E]
-	ownElement func(v, before E) E // nil: elements hold no strings
+	timed      *declaration[K, []timed[E]] // nil: elements live for ever
+	ownElement func(v, before E) E         // nil: elements hold no strings
 }
 
 // NewList declares a list state. The name is part of the checkpoint: it must stay the same between versions. The type of the elements may change
 // as that of a value, but for one: bytes stay bytes, as in a []byte.
-func NewList[K comparable, E any](name string) *List[K, E] {
+func NewList[K comparable, E any](name string, options ...StateOption) *List[K, E] {
 	s := &List[K, E]{declaration: declaration[K, []E]{id: name, kind: kindList, plain: codec.Plain[E]()}}
+	s.expire(options)
+	if s.err != nil {
+		return s
+	}
 	elements, err := codec.For[E]()
 	if err != nil {
 		s.err = err
@@ -44,12 +49,19 @@ func NewList[K comparable, E any](name string) *List[K, E] {
 // Append puts e behind the elements of the current key.
 func (s *List[K, E]) Append(c *Context[K], e E) {
 	e = s.owned(e)
+	if s.timed != nil {
+		s.appendTimed(c, e)
+		return
+	}
 	list, _ := s.table(c).rows.Ref(c.hash, c.key)
 	*list = append(*list, e) // see List for why this is safe
 }
 
 // All gives the elements of the current key, oldest first, as they were when All was called: the list may be changed meanwhile.
 func (s *List[K, E]) All(c *Context[K]) iter.Seq[E] {
+	if s.timed != nil {
+		return s.allTimed(c)
+	}
 	list, _ := s.table(c).rows.Get(c.hash, c.key)
 	return func(yield func(E) bool) {
 		for _, e := range list {
@@ -62,6 +74,9 @@ func (s *List[K, E]) All(c *Context[K]) iter.Seq[E] {
 
 // Len is the number of elements of the current key.
 func (s *List[K, E]) Len(c *Context[K]) int {
+	if s.timed != nil {
+		return s.lenTimed(c)
+	}
 	list, _ := s.table(c).rows.Get(c.hash, c.key)
 	return len(list)
 }
@@ -69,7 +84,11 @@ func (s *List[K, E]) Len(c *Context[K]) int {
 // Set replaces the elements of the current key by a copy of elements. No elements are the same as Clear.
 func (s *List[K, E]) Set(c *Context[K], elements []E) {
 	if len(elements) == 0 {
-		s.clear(c)
+		s.Clear(c)
+		return
+	}
+	if s.timed != nil {
+		s.setTimed(c, elements)
 		return
 	}
 	list := slices.Clone(elements)
@@ -80,7 +99,13 @@ func (s *List[K, E]) Set(c *Context[K], elements []E) {
 }
 
 // Clear takes the elements of the current key away.
-func (s *List[K, E]) Clear(c *Context[K]) { s.clear(c) }
+func (s *List[K, E]) Clear(c *Context[K]) {
+	if s.timed != nil {
+		s.timed.clear(c)
+		return
+	}
+	s.clear(c)
+}
 
 func (s *List[K, E]) owned(e E) E {
 	if s.ownElement == nil {
