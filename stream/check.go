@@ -83,8 +83,11 @@ func (d *declaration[K, V]) read(written StateSchema, now Timestamp) (codec.Code
 	switch {
 	case d.ttl != nil && written.TTL == 0:
 		return d.untimed(written, now)
-	case d.ttl == nil && written.TTL != 0:
+	case d.ttl == nil && written.TTL != 0 && d.timeless != nil:
 		return d.timeless(written)
+	case d.ttl == nil && written.TTL != 0:
+		values, err := codec.Resolve(d.codec, written.ValueType)
+		return timeless[V]{values}, err
 	}
 	return codec.Resolve(d.codec, written.ValueType)
 }

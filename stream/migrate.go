@@ -63,6 +63,10 @@ func (s *List[K, E]) Migrate(migrations ...Migration) *List[K, E] {
 	if s.err != nil {
 		return s
 	}
+	attach(&s.elements, &s.err, migrations)
+	if s.err != nil {
+		return s
+	}
 	list := s.codec.(listCodec[E])
 	if list.Codec, s.err = codec.MigratingElements(list.Codec, list.element, migrations); s.err == nil {
 		s.codec = list
@@ -79,5 +83,11 @@ func (s *ListState[E]) Migrate(migrations ...Migration) *ListState[E] {
 // Migrate attaches migrations, of values, and returns s: stored values may be of their old types. See Migration.
 func (s *BroadcastState[K, V]) Migrate(migrations ...Migration) *BroadcastState[K, V] {
 	attach(&s.values, &s.err, migrations)
+	return s
+}
+
+// Migrate attaches migrations, of values, and returns s: stored values may be of their old types. See Migration.
+func (s *MapState[K, U, V]) Migrate(migrations ...Migration) *MapState[K, U, V] {
+	attach(&s.codec, &s.err, migrations)
 	return s
 }

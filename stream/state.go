@@ -45,7 +45,7 @@ type declaration[K comparable, V any] struct {
 	live func(v V, now Timestamp) (V, liveness)
 	// The codecs of what was written without times, or with them, where it is not so now.
 	untimed  func(written StateSchema, now Timestamp) (codec.Codec[V], error)
-	timeless func(written StateSchema) (codec.Codec[V], error)
+	timeless func(written StateSchema) (codec.Codec[V], error) // nil: the time follows each value
 }
 
 // declare is the declaration of a state whose stored values come from the user's code as they are.
@@ -104,8 +104,8 @@ func (d *declaration[K, V]) clear(c *Context[K]) {
 type Value[K comparable, V any] struct{ cell[K, V] }
 
 // NewValue declares a value state. The name is part of the checkpoint: it must stay the same between versions.
-func NewValue[K comparable, V any](name string, options ...StateOption) *Value[K, V] {
-	return &Value[K, V]{declareCell[K, V](name, kindValue, options)}
+func NewValue[K comparable, V any](name string) *Value[K, V] {
+	return &Value[K, V]{declareCell[K, V](name, kindValue)}
 }
 
 // Get returns the value of the current key.

@@ -1,66 +1,109 @@
 package stream
 
-import "github.com/weirstream/weir/stream/codec"
+import (
+	"time"
+
+	"github.com/weirstream/weir/stream/codec"
+)
 
 // cell is what the kinds of state have in common that keep values one by one: V is the value without the time of its last access.
 type cell[K comparable, V any] struct {
 	declaration[K, V]
-	timed *declaration[K, timed[V]] // nil: entries live for ever
+	// expiring is what the state is if its values expire; nil: they live for ever. It is an interface so that a program has the code of what expires only
+	// for the states of which it says so.
+	expiring expiringCell[K, V]
 }
 
-func declareCell[K comparable, V any](name, kind string, options []StateOption) cell[K, V] {
-	s := cell[K, V]{declaration: declare[K, V](name, kind)}
-	o := optionsOf(options)
-	if s.err == nil {
-		s.err = o.err
-	}
-	if o.ttl != nil {
-		s.timed = &declaration[K, timed[V]]{id: name, kind: kind, plain: s.plain, ttl: o.ttl, live: liveValue[V](o.ttl)}
-	}
-	return s
+type expiringCell[K comparable, V any] interface {
+	bind(of *declaration[K, V])
+	newTable(env *Env, op *operatorContext, keys keyForm[K]) table
+	get(c *Context[K]) (V, bool)
+	put(c *Context[K], v V)
+	clear(c *Context[K])
+}
+
+func declareCell[K comparable, V any](name, kind string) cell[K, V] {
+	return cell[K, V]{declaration: declare[K, V](name, kind)}
 }
 
 func (s *cell[K, V]) bind(index int, operator string) error {
 	if err := s.declaration.bind(index, operator); err != nil {
 		return err
 	}
-	if t := s.timed; t != nil {
-		t.index, t.operator = index, operator
-		t.codec, t.own = timedCodec[V]{s.codec}, ownTimed(s.own)
-		t.untimed = func(written StateSchema, now Timestamp) (codec.Codec[timed[V]], error) {
-			values, err := codec.Resolve(s.codec, written.ValueType)
-			return converted[V, timed[V]]{values, func(v V) timed[V] { return timed[V]{v, now} }}, err
-		}
-	}
-	s.timeless = func(written StateSchema) (codec.Codec[V], error) {
-		values, err := codec.Resolve(s.codec, written.ValueType)
-		return converted[timed[V], V]{timedCodec[V]{values}, func(v timed[V]) V { return v.value }}, err
+	if s.expiring != nil {
+		s.expiring.bind(&s.declaration)
 	}
 	return nil
 }
 
 func (s *cell[K, V]) newTable(env *Env, op *operatorContext, keys keyForm[K]) table {
-	if s.timed != nil {
-		return s.timed.newTable(env, op, keys)
+	if s.expiring != nil {
+		return s.expiring.newTable(env, op, keys)
 	}
 	return s.declaration.newTable(env, op, keys)
 }
 
 // get returns the value of the current key.
 func (s *cell[K, V]) get(c *Context[K]) (V, bool) {
-	if s.timed == nil {
-		return s.table(c).rows.Get(c.hash, c.key)
+	if s.expiring != nil {
+		return s.expiring.get(c)
 	}
-	return s.getTimed(c)
+	return s.table(c).rows.Get(c.hash, c.key)
 }
 
-func (s *cell[K, V]) getTimed(c *Context[K]) (V, bool) {
-	rows, now := s.timed.table(c).rows, c.op.clock.now
+// put gives the current key a value.
+func (s *cell[K, V]) put(c *Context[K], v V) {
+	if s.expiring != nil {
+		s.expiring.put(c, v)
+		return
+	}
+	s.table(c).set(c.hash, c.key, v)
+}
+
+// clear takes the value of the current key away.
+func (s *cell[K, V]) clear(c *Context[K]) {
+	if s.expiring != nil {
+		s.expiring.clear(c)
+		return
+	}
+	s.declaration.clear(c)
+}
+
+// timedCell is a cell whose values expire.
+type timedCell[K comparable, V any] struct{ stored declaration[K, timed[V]] }
+
+func expireCell[K comparable, V any](s *cell[K, V], d time.Duration, options []TTLOption) {
+	s.expiring = &timedCell[K, V]{timedDeclaration(&s.declaration, newTTL(d, options, &s.err))}
+}
+
+// timedDeclaration is that of values with times.
+func timedDeclaration[K comparable, V any](of *declaration[K, V], l *ttl) declaration[K, timed[V]] {
+	return declaration[K, timed[V]]{id: of.id, kind: of.kind, plain: of.plain, ttl: l, live: liveValue[V](l)}
+}
+
+// bindTimed makes the declaration of values with times what that of the values is.
+func bindTimed[K comparable, V any](s *declaration[K, timed[V]], of *declaration[K, V]) {
+	s.index, s.operator = of.index, of.operator
+	s.codec, s.own = timedCodec[V]{of.codec}, ownTimed(of.own)
+	s.untimed = func(written StateSchema, now Timestamp) (codec.Codec[timed[V]], error) {
+		values, err := codec.Resolve(of.codec, written.ValueType)
+		return converted[V, timed[V]]{values, func(v V) timed[V] { return timed[V]{v, now} }}, err
+	}
+}
+
+func (s *timedCell[K, V]) bind(of *declaration[K, V]) { bindTimed(&s.stored, of) }
+
+func (s *timedCell[K, V]) newTable(env *Env, op *operatorContext, keys keyForm[K]) table {
+	return s.stored.newTable(env, op, keys)
+}
+
+func (s *timedCell[K, V]) get(c *Context[K]) (V, bool) {
+	rows, now := s.stored.table(c).rows, c.op.clock.now
 	v, ok := rows.Get(c.hash, c.key)
 	if !ok {
 		return v.value, false
 	}
-	switch l := s.timed.ttl; {
+	switch l := s.stored.ttl; {
 	case l.expired(v.at, now):
 		rows.Delete(c.hash, c.key)
 		if !l.showExpired {
@@ -74,20 +117,8 @@ func (s *cell[K, V]) getTimed(c *Context[K]) (V, bool) {
 	return v.value, true
 }
 
-// put gives the current key a value.
-func (s *cell[K, V]) put(c *Context[K], v V) {
-	if s.timed == nil {
-		s.table(c).set(c.hash, c.key, v)
-		return
-	}
-	s.timed.table(c).set(c.hash, c.key, timed[V]{v, c.op.clock.now})
+func (s *timedCell[K, V]) put(c *Context[K], v V) {
+	s.stored.table(c).set(c.hash, c.key, timed[V]{v, c.op.clock.now})
 }
 
-// clear takes the value of the current key away.
-func (s *cell[K, V]) clear(c *Context[K]) {
-	if s.timed == nil {
-		s.declaration.clear(c)
-		return
-	}
-	s.timed.clear(c)
-}
+func (s *timedCell[K, V]) clear(c *Context[K]) { s.stored.clear(c) }

@@ -10,8 +10,8 @@ type Reducing[K comparable, V any] struct {
 
 // NewReducing declares a reducing state. The first value of a key is kept as it is; combine gives what is kept of that and the next one, and must
 // not change what they refer to. The name is part of the checkpoint: it must stay the same between versions.
-func NewReducing[K comparable, V any](name string, combine func(a, b V) V, options ...StateOption) *Reducing[K, V] {
-	s := &Reducing[K, V]{declareCell[K, V](name, kindReducing, options), combine}
+func NewReducing[K comparable, V any](name string, combine func(a, b V) V) *Reducing[K, V] {
+	s := &Reducing[K, V]{declareCell[K, V](name, kindReducing), combine}
 	if combine == nil && s.err == nil {
 		s.err = errors.New("it has no function that combines two values: give one to NewReducing")
 	}
@@ -39,8 +39,8 @@ type Aggregating[K comparable, In, Acc, Out any] struct {
 }
 
 // NewAggregating declares an aggregating state. The name is part of the checkpoint: it must stay the same between versions.
-func NewAggregating[K comparable, In, Acc, Out any](name string, agg Aggregator[K, In, Acc, Out], options ...StateOption) *Aggregating[K, In, Acc, Out] {
-	s := &Aggregating[K, In, Acc, Out]{declareCell[K, Acc](name, kindAggregating, options), agg}
+func NewAggregating[K comparable, In, Acc, Out any](name string, agg Aggregator[K, In, Acc, Out]) *Aggregating[K, In, Acc, Out] {
+	s := &Aggregating[K, In, Acc, Out]{declareCell[K, Acc](name, kindAggregating), agg}
 	if agg == nil && s.err == nil {
 		s.err = errors.New("it has no aggregator: give one to NewAggregating")
 	}

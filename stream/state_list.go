@@ -1,6 +1,8 @@
 package stream
 
 import (
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -22,25 +24,22 @@ import (
 // copied when they are written, as for any value.
 type List[K comparable, E any] struct {
 	declaration[K, []E]
-	timed      *declaration[K, []timed[E]] // nil: elements live for ever
-	ownElement func(v, before E) E         // nil: elements hold no strings
+	expiring   expiringList[K, E] // nil: elements live for ever; see cell
+	elements   codec.Codec[E]
+	ownElement func(v, before E) E // nil: elements hold no strings
 }
 
 // NewList declares a list state. The name is part of the checkpoint: it must stay the same between versions. The type of the elements may change
 // as that of a value, but for one: bytes stay bytes, as in a []byte.
-func NewList[K comparable, E any](name string, options ...StateOption) *List[K, E] {
+func NewList[K comparable, E any](name string) *List[K, E] {
 	s := &List[K, E]{declaration: declaration[K, []E]{id: name, kind: kindList, plain: codec.Plain[E]()}}
-	s.expire(options)
-	if s.err != nil {
-		return s
-	}
 	elements, err := codec.For[E]()
 	if err != nil {
 		s.err = err
 		return s
 	}
 	// Elements are made the list's own one by one, when they come: to look at all of them each time would make Append slow.
-	s.ownElement = codec.Owned(elements)
+	s.elements, s.ownElement = elements, codec.Owned(elements)
 	all, err := codec.For[[]E]()
 	s.codec, s.err = listCodec[E]{all, elements.Schema()}, err
 	return s
@@ -49,8 +48,8 @@ func NewList[K comparable, E any](name string, options ...StateOption) *List[K, 
 // Append puts e behind the elements of the current key.
 func (s *List[K, E]) Append(c *Context[K], e E) {
 	e = s.owned(e)
-	if s.timed != nil {
-		s.appendTimed(c, e)
+	if s.expiring != nil {
+		s.expiring.append(c, e)
 		return
 	}
 	list, _ := s.table(c).rows.Ref(c.hash, c.key)
@@ -59,8 +58,8 @@ func (s *List[K, E]) Append(c *Context[K], e E) {
 
 // All gives the elements of the current key, oldest first, as they were when All was called: the list may be changed meanwhile.
 func (s *List[K, E]) All(c *Context[K]) iter.Seq[E] {
-	if s.timed != nil {
-		return s.allTimed(c)
+	if s.expiring != nil {
+		return s.expiring.all(c)
 	}
 	list, _ := s.table(c).rows.Get(c.hash, c.key)
 	return func(yield func(E) bool) {
@@ -74,8 +73,8 @@ func (s *List[K, E]) All(c *Context[K]) iter.Seq[E] {
 
 // Len is the number of elements of the current key.
 func (s *List[K, E]) Len(c *Context[K]) int {
-	if s.timed != nil {
-		return s.lenTimed(c)
+	if s.expiring != nil {
+		return s.expiring.length(c)
 	}
 	list, _ := s.table(c).rows.Get(c.hash, c.key)
 	return len(list)
@@ -87,8 +86,8 @@ func (s *List[K, E]) Set(c *Context[K], elements []E) {
 		s.Clear(c)
 		return
 	}
-	if s.timed != nil {
-		s.setTimed(c, elements)
+	if s.expiring != nil {
+		s.expiring.set(c, slices.Clone(elements), s.owned)
 		return
 	}
 	list := slices.Clone(elements)
@@ -98,10 +97,34 @@ func (s *List[K, E]) Set(c *Context[K], elements []E) {
 	s.table(c).set(c.hash, c.key, list)
 }
 
+func (s *List[K, E]) bind(index int, operator string) error {
+	if err := s.declaration.bind(index, operator); err != nil {
+		return err
+	}
+	s.timeless = func(written StateSchema) (codec.Codec[[]E], error) {
+		elements, err := codec.Resolve(s.elements, written.ValueType)
+		if err != nil {
+			return nil, fmt.Errorf("element: %w", err)
+		}
+		return timelessList[E]{s.codec, elements}, nil
+	}
+	if s.expiring != nil {
+		s.expiring.bind(&s.declaration, s.elements)
+	}
+	return nil
+}
+
+func (s *List[K, E]) newTable(env *Env, op *operatorContext, keys keyForm[K]) table {
+	if s.expiring != nil {
+		return s.expiring.newTable(env, op, keys)
+	}
+	return s.declaration.newTable(env, op, keys)
+}
+
 // Clear takes the elements of the current key away.
 func (s *List[K, E]) Clear(c *Context[K]) {
-	if s.timed != nil {
-		s.timed.clear(c)
+	if s.expiring != nil {
+		s.expiring.clear(c)
 		return
 	}
 	s.clear(c)
@@ -136,3 +159,34 @@ func (c listCodec[E]) ResolveSchema(written string) (codec.Codec[[]E], error) {
 
 // Converts is what codec.Converts gives.
 func (c listCodec[E]) Converts() []string { return codec.Converts(c.Codec) }
+
+// timelessList reads lists whose elements were written with times.
+type timelessList[E any] struct {
+	codec.Codec[[]E]
+	elements codec.Codec[E]
+}
+
+// Decode implements codec.Codec.
+func (c timelessList[E]) Decode(src []byte) (list []E, rest []byte, err error) {
+	n, rest, err := readLength(src)
+	if err != nil || n < 0 {
+		return nil, rest, err
+	}
+	elements := timeless[E]{c.elements}
+	list = make([]E, n)
+	for i := range list {
+		if list[i], rest, err = elements.Decode(rest); err != nil {
+			return nil, src, fmt.Errorf("element %d: %w", i+1, err)
+		}
+	}
+	return list, rest, nil
+}
+
+// readLength reads the number of elements of a slice of which each takes a byte at least; -1 is nil.
+func readLength(src []byte) (n int, rest []byte, err error) {
+	length, size := binary.Uvarint(src)
+	if size <= 0 || length > uint64(len(src)-size)+1 {
+		return 0, src, errors.New("number of elements is wrong or truncated")
+	}
+	return int(length) - 1, src[size:], nil
+}

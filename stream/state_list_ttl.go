@@ -2,44 +2,42 @@ package stream
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"iter"
 	"slices"
+	"time"
 
 	"github.com/weirstream/weir/stream/codec"
 )
 
-// expire makes elements expire if the options say so. Each has a time of its own, in the slice of the key.
-func (s *List[K, E]) expire(options []StateOption) {
-	o := optionsOf(options)
-	s.err = o.err
-	if o.ttl != nil {
-		s.timed = &declaration[K, []timed[E]]{id: s.id, kind: kindList, plain: s.plain, ttl: o.ttl, live: liveElements[E](o.ttl)}
-	}
+// expiringList is what a list is whose elements expire; see cell.
+type expiringList[K comparable, E any] interface {
+	bind(of *declaration[K, []E], elements codec.Codec[E])
+	newTable(env *Env, op *operatorContext, keys keyForm[K]) table
+	append(c *Context[K], e E)
+	all(c *Context[K]) iter.Seq[E]
+	length(c *Context[K]) int
+	set(c *Context[K], elements []E, owned func(E) E)
+	clear(c *Context[K])
 }
 
-func (s *List[K, E]) bind(index int, operator string) error {
-	if err := s.declaration.bind(index, operator); err != nil {
-		return err
+// ExpiringList is ExpiringValue for the elements of a list, each of which has a time of its own.
+func ExpiringList[K comparable, E any](s *List[K, E], d time.Duration, options ...TTLOption) *List[K, E] {
+	l := newTTL(d, options, &s.err)
+	s.expiring = &timedList[K, E]{declaration[K, []timed[E]]{id: s.id, kind: s.kind, plain: s.plain, ttl: l, live: liveElements[E](l)}}
+	return s
+}
+
+// timedList is a list of elements with times, in one slice for each key.
+type timedList[K comparable, E any] struct{ stored declaration[K, []timed[E]] }
+
+func (s *timedList[K, E]) bind(of *declaration[K, []E], elements codec.Codec[E]) {
+	t := &s.stored
+	t.index, t.operator, t.codec = of.index, of.operator, timedListCodec[E]{timedCodec[E]{elements}}
+	t.untimed = func(written StateSchema, now Timestamp) (codec.Codec[[]timed[E]], error) {
+		lists, err := codec.Resolve(of.codec, written.ValueType)
+		return converted[[]E, []timed[E]]{lists, func(list []E) []timed[E] { return timedAt(list, now) }}, err
 	}
-	elements, err := codec.For[E]()
-	if err != nil {
-		return fmt.Errorf("state %q of operator %s: %w", s.id, operator, err)
-	}
-	today := timedListCodec[E]{timedCodec[E]{elements}}
-	if t := s.timed; t != nil {
-		t.index, t.operator, t.codec = index, operator, today
-		t.untimed = func(written StateSchema, now Timestamp) (codec.Codec[[]timed[E]], error) {
-			lists, err := codec.Resolve(s.codec, written.ValueType)
-			return converted[[]E, []timed[E]]{lists, func(list []E) []timed[E] { return timedAt(list, now) }}, err
-		}
-	}
-	s.timeless = func(written StateSchema) (codec.Codec[[]E], error) {
-		lists, err := today.ResolveSchema(written.ValueType)
-		return converted[[]timed[E], []E]{lists, withoutTimes[E]}, err
-	}
-	return nil
 }
 
 func timedAt[E any](list []E, now Timestamp) []timed[E] {
@@ -50,19 +48,8 @@ func timedAt[E any](list []E, now Timestamp) []timed[E] {
 	return out
 }
 
-func withoutTimes[E any](list []timed[E]) []E {
-	out := make([]E, len(list))
-	for i, e := range list {
-		out[i] = e.value
-	}
-	return out
-}
-
-func (s *List[K, E]) newTable(env *Env, op *operatorContext, keys keyForm[K]) table {
-	if s.timed != nil {
-		return s.timed.newTable(env, op, keys)
-	}
-	return s.declaration.newTable(env, op, keys)
+func (s *timedList[K, E]) newTable(env *Env, op *operatorContext, keys keyForm[K]) table {
+	return s.stored.newTable(env, op, keys)
 }
 
 // liveElements leaves out what has expired. What is left is the same array if the oldest ones have expired, which is the usual case: to begin later
@@ -84,9 +71,9 @@ func liveElements[E any](l *ttl) func([]timed[E], Timestamp) ([]timed[E], livene
 	}
 }
 
-func (s *List[K, E]) appendTimed(c *Context[K], e E) {
-	list, _ := s.timed.table(c).rows.Ref(c.hash, c.key)
-	now, l := c.op.clock.now, s.timed.ttl
+func (s *timedList[K, E]) append(c *Context[K], e E) {
+	list, _ := s.stored.table(c).rows.Ref(c.hash, c.key)
+	now, l := c.op.clock.now, s.stored.ttl
 	for len(*list) > 0 && l.expired((*list)[0].at, now) { // so that a list which only grows does not keep them until it is swept
 		*list = (*list)[1:]
 	}
@@ -94,22 +81,22 @@ func (s *List[K, E]) appendTimed(c *Context[K], e E) {
 }
 
 // readable gives the elements that may be read.
-func (s *List[K, E]) readable(c *Context[K]) []timed[E] {
-	list, _ := s.timed.table(c).rows.Get(c.hash, c.key)
-	if !s.timed.ttl.showExpired {
-		list, _ = s.timed.live(list, c.op.clock.now)
+func (s *timedList[K, E]) readable(c *Context[K]) []timed[E] {
+	list, _ := s.stored.table(c).rows.Get(c.hash, c.key)
+	if !s.stored.ttl.showExpired {
+		list, _ = s.stored.live(list, c.op.clock.now)
 	}
 	return list
 }
 
-func (s *List[K, E]) allTimed(c *Context[K]) iter.Seq[E] {
+func (s *timedList[K, E]) all(c *Context[K]) iter.Seq[E] {
 	list, now := s.readable(c), c.op.clock.now
-	if s.timed.ttl.onRead && slices.ContainsFunc(list, func(e timed[E]) bool { return e.at != now }) {
+	if s.stored.ttl.onRead && slices.ContainsFunc(list, func(e timed[E]) bool { return e.at != now }) {
 		list = slices.Clone(list) // snapshots see the old one
 		for i := range list {
 			list[i].at = now
 		}
-		s.timed.table(c).rows.Put(c.hash, c.key, list)
+		s.stored.table(c).rows.Put(c.hash, c.key, list)
 	}
 	return func(yield func(E) bool) {
 		for _, e := range list {
@@ -120,15 +107,17 @@ func (s *List[K, E]) allTimed(c *Context[K]) iter.Seq[E] {
 	}
 }
 
-func (s *List[K, E]) lenTimed(c *Context[K]) int { return len(s.readable(c)) }
+func (s *timedList[K, E]) length(c *Context[K]) int { return len(s.readable(c)) }
 
-func (s *List[K, E]) setTimed(c *Context[K], elements []E) {
+func (s *timedList[K, E]) set(c *Context[K], elements []E, owned func(E) E) {
 	list := timedAt(elements, c.op.clock.now)
 	for i := range list {
-		list[i].value = s.owned(list[i].value)
+		list[i].value = owned(list[i].value)
 	}
-	s.timed.table(c).rows.Put(c.hash, c.key, list)
+	s.stored.table(c).rows.Put(c.hash, c.key, list)
 }
+
+func (s *timedList[K, E]) clear(c *Context[K]) { s.stored.clear(c) }
 
 // timedListCodec writes a list as a slice of elements with their times.
 type timedListCodec[E any] struct{ elements timedCodec[E] }
@@ -146,14 +135,11 @@ func (c timedListCodec[E]) Append(dst []byte, list []timed[E]) (_ []byte, err er
 
 // Decode implements codec.Codec.
 func (c timedListCodec[E]) Decode(src []byte) (list []timed[E], rest []byte, err error) {
-	n, size := binary.Uvarint(src)
-	if rest = src[max(size, 0):]; size <= 0 || n > uint64(len(rest))+1 { // an element takes a byte at least
-		return nil, src, errors.New("number of elements is wrong or truncated")
+	n, rest, err := readLength(src)
+	if err != nil || n < 0 {
+		return nil, rest, err
 	}
-	if n == 0 {
-		return nil, rest, nil
-	}
-	list = make([]timed[E], n-1)
+	list = make([]timed[E], n)
 	for i := range list {
 		if list[i], rest, err = c.elements.Decode(rest); err != nil {
 			return nil, src, fmt.Errorf("element %d: %w", i+1, err)
@@ -173,3 +159,6 @@ func (c timedListCodec[E]) ResolveSchema(written string) (codec.Codec[[]timed[E]
 	}
 	return timedListCodec[E]{timedCodec[E]{elements}}, nil
 }
+
+// Converts is what codec.Converts gives.
+func (c timedListCodec[E]) Converts() []string { return c.elements.Converts() }

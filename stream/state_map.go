@@ -13,8 +13,9 @@ import (
 // MapState is a state that holds a map for each key. Each of its entries is stored by itself, so that what an entry costs does not depend on how large the map
 // is, and going through the map of one key touches no other. What a value refers to must not be changed once it was put: put another value.
 type MapState[K, U comparable, V any] struct {
-	cell[K, V]
-	users userKeys[U]
+	declaration[K, V]
+	users       userKeys[U]
+	expiringMap expiringMap[K, U, V] // nil: entries live for ever; see cell
 }
 
 // userKeys is what there is to know of the keys in the maps.
@@ -25,8 +26,8 @@ type userKeys[U comparable] struct {
 
 // NewMap declares a map state, whose maps have keys of type U, which may be what a key may be, and values of type V. The name is part of the checkpoint:
 // it must stay the same between versions.
-func NewMap[K, U comparable, V any](name string, options ...StateOption) *MapState[K, U, V] {
-	s := &MapState[K, U, V]{cell: declareCell[K, V](name, kindMap, options)}
+func NewMap[K, U comparable, V any](name string) *MapState[K, U, V] {
+	s := &MapState[K, U, V]{declaration: declare[K, V](name, kindMap)}
 	hash, err := codec.Hash[U]()
 	if err == nil {
 		s.users.hash = hash
@@ -40,29 +41,10 @@ func NewMap[K, U comparable, V any](name string, options ...StateOption) *MapSta
 
 // Get returns what the map of the current key has for u.
 func (s *MapState[K, U, V]) Get(c *Context[K], u U) (V, bool) {
-	if s.timed == nil {
-		return mapOf[U](&s.declaration, c).Get(c.hash, c.key, u)
+	if s.expiringMap != nil {
+		return s.expiringMap.get(c, u)
 	}
-	m, now := mapOf[U](s.timed, c), c.op.clock.now
-	v, ok := m.Get(c.hash, c.key, u)
-	if !ok || !s.seen(c, m, u, v, now) {
-		var nothing V
-		return nothing, false
-	}
-	return v.value, true
-}
-
-// seen is what comes of reading an entry whose time may be over, and tells whether it may be shown.
-func (s *MapState[K, U, V]) seen(c *Context[K], m *linked.Map[K, U, timed[V]], u U, v timed[V], now Timestamp) bool {
-	switch l := s.timed.ttl; {
-	case l.expired(v.at, now):
-		m.Delete(c.hash, c.key, u)
-		return l.showExpired
-	case l.onRead && v.at != now:
-		v.at = now
-		m.Put(c.hash, c.key, u, v)
-	}
-	return true
+	return mapOf[U](&s.declaration, c).Get(c.hash, c.key, u)
 }
 
 // Contains tells whether the map of the current key has an entry for u.
@@ -73,64 +55,61 @@ func (s *MapState[K, U, V]) Contains(c *Context[K], u U) bool {
 
 // Put sets what the map of the current key has for u. A new entry goes behind the others; one that is there stays where it is.
 func (s *MapState[K, U, V]) Put(c *Context[K], u U, v V) {
-	if s.timed == nil {
-		mapOf[U](&s.declaration, c).Put(c.hash, c.key, u, v)
+	if s.expiringMap != nil {
+		s.expiringMap.put(c, u, v)
 		return
 	}
-	mapOf[U](s.timed, c).Put(c.hash, c.key, u, timed[V]{v, c.op.clock.now})
+	mapOf[U](&s.declaration, c).Put(c.hash, c.key, u, v)
 }
 
 // Delete takes an entry away, if it is there.
 func (s *MapState[K, U, V]) Delete(c *Context[K], u U) {
-	if s.timed == nil {
-		mapOf[U](&s.declaration, c).Delete(c.hash, c.key, u)
+	if s.expiringMap != nil {
+		s.expiringMap.delete(c, u)
 		return
 	}
-	mapOf[U](s.timed, c).Delete(c.hash, c.key, u)
+	mapOf[U](&s.declaration, c).Delete(c.hash, c.key, u)
 }
 
-// Len is the number of entries of the current key. It costs the same for any number, but for a state with a time to live, where all are looked at.
+// Len is the number of entries of the current key. It costs the same for any number, but for a state whose entries expire, where all are looked at.
 func (s *MapState[K, U, V]) Len(c *Context[K]) int {
-	if s.timed == nil {
-		return mapOf[U](&s.declaration, c).Len(c.hash, c.key)
+	if s.expiringMap != nil {
+		return s.expiringMap.length(c)
 	}
-	n, l := 0, s.timed.ttl
-	for _, v := range mapOf[U](s.timed, c).All(c.hash, c.key) {
-		if l.showExpired || !l.expired(v.at, c.op.clock.now) {
-			n++
-		}
-	}
-	return n
+	return mapOf[U](&s.declaration, c).Len(c.hash, c.key)
 }
 
 // All goes through the entries of the current key that were there when it began, in the order in which they were put first. The map may be changed meanwhile:
 // what is deleted before it is reached is left out, and what is put anew is not reached.
 func (s *MapState[K, U, V]) All(c *Context[K]) iter.Seq2[U, V] {
-	if s.timed == nil {
-		return mapOf[U](&s.declaration, c).All(c.hash, c.key)
+	if s.expiringMap != nil {
+		return s.expiringMap.all(c)
 	}
-	at, m := *c, mapOf[U](s.timed, c) // c is another key's when the operator is called again
-	return func(yield func(U, V) bool) {
-		for u, v := range m.All(at.hash, at.key) {
-			if s.seen(&at, m, u, v, at.op.clock.now) && !yield(u, v.value) {
-				return
-			}
-		}
-	}
+	return mapOf[U](&s.declaration, c).All(c.hash, c.key)
 }
 
 // Clear takes all entries of the current key away.
 func (s *MapState[K, U, V]) Clear(c *Context[K]) {
-	if s.timed == nil {
-		mapOf[U](&s.declaration, c).Clear(c.hash, c.key)
+	if s.expiringMap != nil {
+		s.expiringMap.clear(c)
 		return
 	}
-	mapOf[U](s.timed, c).Clear(c.hash, c.key)
+	mapOf[U](&s.declaration, c).Clear(c.hash, c.key)
+}
+
+func (s *MapState[K, U, V]) bind(index int, operator string) error {
+	if err := s.declaration.bind(index, operator); err != nil {
+		return err
+	}
+	if s.expiringMap != nil {
+		s.expiringMap.bind(&s.declaration)
+	}
+	return nil
 }
 
 func (s *MapState[K, U, V]) newTable(env *Env, op *operatorContext, keys keyForm[K]) table {
-	if s.timed != nil {
-		return newMapTable(env, op, s.timed, keys, s.users)
+	if s.expiringMap != nil {
+		return s.expiringMap.newTable(env, op, keys, s.users)
 	}
 	return newMapTable(env, op, &s.declaration, keys, s.users)
 }
@@ -198,6 +177,8 @@ func (t *mapTable[K, U, V]) schema() StateSchema {
 func (t *mapTable[K, U, V]) eachKey(f func(K) error) error {
 	return t.heads.Range(func(key K, _ linked.Head[U]) error { return f(key) })
 }
+
+func (t *mapTable[K, U, V]) converts() []string { return codec.Converts(t.of.codec) }
 
 func (t *mapTable[K, U, V]) check(written StateSchema) error {
 	_, _, _, err := t.resolve(written)

@@ -9,25 +9,10 @@ import (
 	"github.com/weirstream/weir/stream/codec"
 )
 
-// StateOption is an option of the declaration of a state.
-type StateOption func(*stateOptions)
-
-type stateOptions struct {
-	ttl *ttl // nil: entries live for ever
-	err error
-}
-
-func optionsOf(list []StateOption) (o stateOptions) {
-	for _, set := range list {
-		set(&o)
-	}
-	return o
-}
-
-// TTLOption is an option of WithTTL.
+// TTLOption is an option of a time to live; see ExpiringValue.
 type TTLOption uint8
 
-// The options of WithTTL.
+// The options of a time to live.
 const (
 	// OnReadAndWrite makes reading an entry begin its time anew, not only creating and writing it. Each such read is a write.
 	OnReadAndWrite TTLOption = 1 << iota
@@ -36,26 +21,42 @@ const (
 	ReturnExpiredIfNotCleanedUp
 )
 
-// WithTTL makes entries of a state expire when they have not been written for a time, in processing time and whole milliseconds. What expires by itself is
-// the value of a key (and namespace), an element of a list, an entry of a map. In a list of which All is called with OnReadAndWrite the time of all
-// elements begins anew.
+// ExpiringValue makes the values of a state expire when they have not been written for a time d, in processing time and whole milliseconds. It returns s.
+// There is such a function for each kind of state. What expires by itself is the value of a key (and namespace), an element of a list, an entry of a map.
+// In a list of which All is called with OnReadAndWrite the time of all elements begins anew.
 //
-// Expired entries are not in checkpoints, and are cleaned up beside the records, some at a time: after a time to live, about as much again passes at most
+// Expired entries are not in checkpoints, and are cleaned up beside the records, some at a time: after its time to live, about as much again passes at most
 // until one that nobody touches is gone, unless the task is too busy.
 //
 // The duration may change between versions, and counts for what is stored too. A state that was written without a time to live may get one: what it has
-// begins its time at the restore; and the other way round: then what has not expired at the checkpoint stays for ever.
-func WithTTL(d time.Duration, options ...TTLOption) StateOption {
-	return func(o *stateOptions) {
-		o.ttl = &ttl{millis: d.Milliseconds()}
-		if o.ttl.millis < 1 {
-			o.err = fmt.Errorf("a time to live of %v: it must be a millisecond or more", d)
-		}
-		for _, option := range options {
-			o.ttl.onRead = o.ttl.onRead || option&OnReadAndWrite != 0
-			o.ttl.showExpired = o.ttl.showExpired || option&ReturnExpiredIfNotCleanedUp != 0
-		}
+// begins its time at the restore; and the other way round: then what had not expired at the checkpoint stays for ever.
+func ExpiringValue[K comparable, V any](s *Value[K, V], d time.Duration, options ...TTLOption) *Value[K, V] {
+	expireCell(&s.cell, d, options)
+	return s
+}
+
+// ExpiringReducing is ExpiringValue for what values were combined to. What has expired is not combined with what comes.
+func ExpiringReducing[K comparable, V any](s *Reducing[K, V], d time.Duration, options ...TTLOption) *Reducing[K, V] {
+	expireCell(&s.cell, d, options)
+	return s
+}
+
+// ExpiringAggregating is ExpiringValue for accumulators. What has expired takes nothing more.
+func ExpiringAggregating[K comparable, In, Acc, Out any](s *Aggregating[K, In, Acc, Out], d time.Duration, options ...TTLOption) *Aggregating[K, In, Acc, Out] {
+	expireCell(&s.cell, d, options)
+	return s
+}
+
+func newTTL(d time.Duration, options []TTLOption, err *error) *ttl {
+	l := &ttl{millis: d.Milliseconds()}
+	if l.millis < 1 && *err == nil {
+		*err = fmt.Errorf("a time to live of %v: it must be a millisecond or more", d)
 	}
+	for _, option := range options {
+		l.onRead = l.onRead || option&OnReadAndWrite != 0
+		l.showExpired = l.showExpired || option&ReturnExpiredIfNotCleanedUp != 0
+	}
+	return l
 }
 
 // ttl is how long entries live.
@@ -123,6 +124,9 @@ func (c timedCodec[V]) ResolveSchema(written string) (codec.Codec[timed[V]], err
 	return timedCodec[V]{values}, err
 }
 
+// Converts is what codec.Converts gives.
+func (c timedCodec[V]) Converts() []string { return codec.Converts(c.values) }
+
 // ownTimed gives the value in it memory of its own.
 func ownTimed[V any](own func(v, before V) V) func(v, before timed[V]) timed[V] {
 	if own == nil {
@@ -161,6 +165,21 @@ func (c converted[A, B]) Decode(src []byte) (v B, rest []byte, err error) {
 
 // Schema implements codec.Codec.
 func (c converted[A, B]) Schema() string { return c.from.Schema() }
+
+// timeless reads values that were written with times.
+type timeless[V any] struct{ codec.Codec[V] }
+
+// Decode implements codec.Codec.
+func (c timeless[V]) Decode(src []byte) (v V, rest []byte, err error) {
+	if v, rest, err = c.Codec.Decode(src); err != nil {
+		return v, src, err
+	}
+	_, n := binary.Varint(rest)
+	if n <= 0 {
+		return v, src, errors.New("truncated time of the last access")
+	}
+	return v, rest[n:], nil
+}
 
 // sweepEntries is how many entries of a state are looked at between two batches, for those that have expired. It is about as many as a batch can add, so
 // that what has expired is not more than what has not.

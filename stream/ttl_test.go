@@ -26,12 +26,26 @@ type expiring struct {
 	names  *Value[Namespaced[int, string], []string] // a snapshot is encoded at once
 }
 
-func newExpiring(t *testing.T, groups job.KeyGroupRange, options ...StateOption) *expiring {
+// life is a time to live; 0: for ever.
+type life struct {
+	d       time.Duration
+	options []TTLOption
+}
+
+func newExpiring(t *testing.T, groups job.KeyGroupRange, l life) *expiring {
 	t.Helper()
 	e := &expiring{
-		value: NewValue[int, string]("value", options...), sum: NewReducing[int]("sum", func(a, b int) int { return a + b }, options...),
-		mean: NewAggregating[int, int]("mean", mean{}, options...), list: NewList[int, int]("list", options...),
-		counts: NewMap[int, string, int]("counts", options...), names: NewValue[Namespaced[int, string], []string]("names", options...),
+		value: NewValue[int, string]("value"), sum: NewReducing[int]("sum", func(a, b int) int { return a + b }),
+		mean: NewAggregating[int, int]("mean", mean{}), list: NewList[int, int]("list"),
+		counts: NewMap[int, string, int]("counts"), names: NewValue[Namespaced[int, string], []string]("names"),
+	}
+	if l.d != 0 {
+		ExpiringValue(e.value, l.d, l.options...)
+		ExpiringReducing(e.sum, l.d, l.options...)
+		ExpiringAggregating(e.mean, l.d, l.options...)
+		ExpiringList(e.list, l.d, l.options...)
+		ExpiringMap(e.counts, l.d, l.options...)
+		ExpiringValue(e.names, l.d, l.options...)
 	}
 	e.driven = drive(t, groups, e.value, e.sum, e.mean, e.list, e.counts, PerNamespace(e.names))
 	return e
@@ -202,14 +216,14 @@ type datedMoment struct {
 	now  Timestamp
 }
 
-func (m *datedMoment) restored(t *testing.T, written []StateSchema, parallelism int, onRead bool, options ...StateOption) {
+func (m *datedMoment) restored(t *testing.T, written []StateSchema, parallelism int, onRead bool, l life) {
 	t.Helper()
 	if m.fault != nil {
 		t.Fatal(m.fault)
 	}
 	for i := range parallelism {
 		groups := job.KeyGroups(i, parallelism, testMaxParallelism)
-		e := newExpiring(t, groups, options...)
+		e := newExpiring(t, groups, l)
 		e.now(m.now + 30)
 		for g := groups.Start; g < groups.End; g++ {
 			if err := e.RestoreGroup(g, written, m.data[g]); err != nil {
@@ -232,12 +246,12 @@ func (m *datedMoment) restored(t *testing.T, written []StateSchema, parallelism 
 
 func TestTTL_RandomOperations_EqualADatedTwin_AtAnyParallelism(t *testing.T) {
 	for _, onRead := range []bool{false, true} {
-		options := []StateOption{WithTTL(testTTL)}
+		l := life{d: testTTL}
 		if onRead {
-			options = []StateOption{WithTTL(testTTL, OnReadAndWrite)}
+			l.options = []TTLOption{OnReadAndWrite}
 		}
 		rng := rand.New(rand.NewPCG(21, 22))
-		e, twin, now := newExpiring(t, allGroups(), options...), map[int]dates{}, Timestamp(1_000_000)
+		e, twin, now := newExpiring(t, allGroups(), l), map[int]dates{}, Timestamp(1_000_000)
 		var moments []*datedMoment
 		var readers sync.WaitGroup
 		for round := range 60 {
@@ -273,7 +287,7 @@ func TestTTL_RandomOperations_EqualADatedTwin_AtAnyParallelism(t *testing.T) {
 			if i%2 != 0 {
 				m.encode()
 			}
-			m.restored(t, e.Schemas(), 1+i%3, onRead, options...)
+			m.restored(t, e.Schemas(), 1+i%3, onRead, l)
 		}
 	}
 }
@@ -319,7 +333,7 @@ func (e *expiring) fill(t *testing.T, from, to int) {
 
 func TestTTL_WhatNobodyTouches_IsCleanedUpALittleAtATime(t *testing.T) {
 	const keys, rows = 3000, 7
-	e := newExpiring(t, allGroups(), WithTTL(testTTL))
+	e := newExpiring(t, allGroups(), life{d: testTTL})
 	e.now(1000)
 	e.fill(t, 0, keys)
 	e.now(1060)
@@ -369,7 +383,7 @@ func TestTTL_WhatNobodyTouches_IsCleanedUpALittleAtATime(t *testing.T) {
 }
 
 func TestTTL_ExpiredEntriesAreShown_WhereThatIsWanted(t *testing.T) {
-	e := newExpiring(t, allGroups(), WithTTL(testTTL, ReturnExpiredIfNotCleanedUp))
+	e := newExpiring(t, allGroups(), life{testTTL, []TTLOption{ReturnExpiredIfNotCleanedUp}})
 	e.now(1000)
 	e.fill(t, 1, 2)
 	e.now(1100)
@@ -392,21 +406,21 @@ func TestTTL_ExpiredEntriesAreShown_WhereThatIsWanted(t *testing.T) {
 
 // A state may get a time to live, lose it, or have it changed.
 func TestTTL_MayChangeBetweenVersions(t *testing.T) {
-	short, long := []StateOption{WithTTL(testTTL)}, []StateOption{WithTTL(10 * testTTL)}
+	short, long, none := life{d: testTTL}, life{d: 10 * testTTL}, life{}
 	const full, empty = "x 1 1/1 1 ; u=1 ; []", "- - - ; ; -"
 	for name, c := range map[string]struct {
-		was, is []StateOption
+		was, is life
 		after   Timestamp // that the entries were written
 		want    string
 	}{
-		"on":                  {nil, short, 999, full},
-		"off":                 {short, nil, 99, full},
-		"off after expiry":    {short, nil, 100, empty},
+		"on":                  {none, short, 999, full},
+		"off":                 {short, none, 99, full},
+		"off after expiry":    {short, none, 100, empty},
 		"longer":              {short, long, 99, full},
 		"shorter":             {long, short, 100, empty},
 		"shorter, still good": {long, short, 99, full},
 	} {
-		old := newExpiring(t, allGroups(), c.was...)
+		old := newExpiring(t, allGroups(), c.was)
 		old.now(5000)
 		old.fill(t, 1, 2)
 		old.now(5000 + c.after)
@@ -414,7 +428,7 @@ func TestTTL_MayChangeBetweenVersions(t *testing.T) {
 		if m.encode(); m.fault != nil {
 			t.Fatal(m.fault)
 		}
-		e := newExpiring(t, allGroups(), c.is...)
+		e := newExpiring(t, allGroups(), c.is)
 		e.now(5000 + c.after)
 		if err := e.CheckStates(old.Schemas()); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -441,18 +455,21 @@ func TestTTL_MayChangeBetweenVersions(t *testing.T) {
 }
 
 func TestTTL_TypesMayEvolveWithIt(t *testing.T) {
-	old := drive(t, allGroups(), NewValue[int, uint8]("v", WithTTL(testTTL)), NewList[int, uint8]("l", WithTTL(testTTL)))
+	old := drive(t, allGroups(), ExpiringValue(NewValue[int, uint8]("v"), testTTL), ExpiringList(NewList[int, uint8]("l"), testTTL))
 	for _, err := range []error{
-		drive(t, allGroups(), NewValue[int, uint64]("v", WithTTL(testTTL)), NewList[int, uint64]("l", WithTTL(testTTL))).CheckStates(old.Schemas()),
+		drive(t, allGroups(), ExpiringValue(NewValue[int, uint64]("v"), testTTL), ExpiringList(NewList[int, uint64]("l"), testTTL)).CheckStates(old.Schemas()),
 		drive(t, allGroups(), NewValue[int, uint64]("v"), NewList[int, uint64]("l")).CheckStates(old.Schemas()),
 	} {
 		if err != nil {
 			t.Error(err)
 		}
 	}
-	for _, options := range [][]StateOption{nil, {WithTTL(testTTL)}} {
-		for _, s := range []State[int]{NewValue[int, string]("v", options...), NewList[int, string]("l", options...)} {
-			if err := drive(t, allGroups(), s).CheckStates(old.Schemas()[0:2]); err == nil || !strings.Contains(err.Error(), "value: ") && !strings.Contains(err.Error(), "no longer declares") {
+	for _, s := range []State[int]{
+		NewValue[int, string]("v"), ExpiringValue(NewValue[int, string]("v"), testTTL), NewList[int, string]("l"), ExpiringList(NewList[int, string]("l"), testTTL),
+	} {
+		d := drive(t, allGroups(), s)
+		for _, w := range old.Schemas() {
+			if err := d.CheckStates([]StateSchema{w}); w.Name == s.name() && (err == nil || !strings.Contains(err.Error(), "value: ")) {
 				t.Errorf("got %v", err)
 			}
 		}
@@ -464,8 +481,8 @@ func TestTTL_TypesMayEvolveWithIt(t *testing.T) {
 
 func TestTTL_ThatIsTooShort_IsRefused(t *testing.T) {
 	for _, s := range []State[int]{
-		NewValue[int, int]("s", WithTTL(0)), NewList[int, int]("s", WithTTL(-time.Hour)), NewMap[int, int, int]("s", WithTTL(time.Microsecond)),
-		NewReducing[int]("s", func(a, _ int) int { return a }, WithTTL(0)),
+		ExpiringValue(NewValue[int, int]("s"), 0), ExpiringList(NewList[int, int]("s"), -time.Hour),
+		ExpiringMap(NewMap[int, int, int]("s"), time.Microsecond), ExpiringReducing(NewReducing[int]("s", func(a, _ int) int { return a }), 0),
 	} {
 		j := NewJob("test", nil)
 		Process(byItself(From(j, "source", nowhere[int]{})), "op", func(*Context[int], int, func(int) error) error { return nil }, s)
@@ -477,14 +494,14 @@ func TestTTL_ThatIsTooShort_IsRefused(t *testing.T) {
 
 // What keeps a list with a time to live short is that each Append drops the oldest elements.
 func TestTTL_OfAListThatGrowsForEver_TakesBoundedRoom(t *testing.T) {
-	s := NewList[int, int]("s", WithTTL(testTTL))
+	s := ExpiringList(NewList[int, int]("s"), testTTL)
 	d := drive(t, allGroups(), s)
 	for i := range 100_000 {
 		d.env.Clock.Set(time.UnixMilli(int64(i)))
 		d.at(t, 1, func(c *Context[int]) { s.Append(c, i) })
 	}
 	d.at(t, 1, func(c *Context[int]) {
-		list, _ := s.timed.table(c).rows.Get(c.hash, c.key)
+		list, _ := s.expiring.(*timedList[int, int]).stored.table(c).rows.Get(c.hash, c.key)
 		if s.Len(c) != 100 || cap(list) > 1000 {
 			t.Errorf("%d elements in room for %d", s.Len(c), cap(list))
 		}
