@@ -47,7 +47,8 @@ func (w *weir) stateListCommand() *cobra.Command {
 		}
 		t := newTable("OPERATOR", "STATE", "KIND", "KEY", "VALUE", "ENTRIES", "SIZE", "LARGEST KEY GROUP", "KEY GROUPS")
 		for _, r := range list {
-			row := []string{r.Operator, r.Name, kindOf(r.Kind, r.Mode), r.KeyType, r.ValueType, format.Count(r.Entries), format.Bytes(r.Bytes), "", ""}
+			key, value := view.Types(r)
+			row := []string{r.Operator, r.Name, kindOf(r.Kind, r.Mode), key, value, format.Count(r.Entries), format.Bytes(r.Bytes), "", ""}
 			if r.KeyGroups.Len() > 0 {
 				row[7], row[8] = format.Bytes(r.LargestBytes), r.KeyGroups.String()
 				if r.LargestBytes > 0 {

@@ -10,7 +10,6 @@ import (
 	"slices"
 
 	"github.com/weirstream/weir/internal/job"
-	"github.com/weirstream/weir/stream/codec"
 )
 
 // Side says which of two checkpoints has something.
@@ -121,7 +120,7 @@ type comparison struct {
 // pair is a state on both sides.
 type pair struct {
 	StateDiff
-	keys     *codec.Dynamic
+	of       *declared
 	compared bool // by key
 	values   bool // by value too
 
@@ -134,7 +133,7 @@ type pair struct {
 func (c *comparison) pair() {
 	oa, ob := c.a.operator, c.b.operator
 	for i, d := range oa.states {
-		p := &pair{StateDiff: StateDiff{Operator: oa.id, Name: d.Name, Kind: d.Kind}, keys: d.keys}
+		p := &pair{StateDiff: StateDiff{Operator: oa.id, Name: d.Name, Kind: d.Kind}, of: &oa.states[i]}
 		c.pairs = append(c.pairs, p)
 		n := ob.state(d.Name)
 		if n < 0 {
@@ -149,6 +148,14 @@ func (c *comparison) pair() {
 			p.Problem = fmt.Sprintf("kind is %s and %s", d.Kind, other.Kind)
 		case d.KeyType != other.KeyType:
 			p.Problem = fmt.Sprintf("key type is %s and %s", d.KeyType, other.KeyType)
+		case d.NamespaceType != other.NamespaceType:
+			p.Problem = fmt.Sprintf("namespace type is %q and %q", d.NamespaceType, other.NamespaceType)
+		case d.MapKeyType != other.MapKeyType:
+			p.Problem = fmt.Sprintf("type of the keys in the maps is %s and %s", d.MapKeyType, other.MapKeyType)
+		case (d.TTL == 0) != (other.TTL == 0):
+			p.compared = true
+			c.ofA[i], c.ofB[n] = p, p
+			p.Problem = "entries expire in one of them: only keys were compared"
 		default:
 			p.compared, p.values = true, d.ValueType == other.ValueType
 			c.ofA[i], c.ofB[n] = p, p
@@ -191,8 +198,8 @@ func (c *comparison) group(ctx context.Context, group int) error {
 		if !p.compared {
 			continue
 		}
-		err := errors.Join(p.Added.add(p.added, p.keys, c.limit), p.Removed.add(slices.Collect(maps.Keys(p.old)), p.keys, c.limit),
-			p.Changed.add(p.changed, p.keys, c.limit))
+		err := errors.Join(p.Added.add(p.added, p.of, c.limit), p.Removed.add(slices.Collect(maps.Keys(p.old)), p.of, c.limit),
+			p.Changed.add(p.changed, p.of, c.limit))
 		if err != nil {
 			return fmt.Errorf("operator %s state %s: key: %w", p.Operator, p.Name, err)
 		}
@@ -217,14 +224,14 @@ func (p *pair) meet(key, value []byte) {
 	}
 }
 
-func (d *KeysDiff) add(keys []string, codec *codec.Dynamic, limit int) error {
+func (d *KeysDiff) add(keys []string, of *declared, limit int) error {
 	d.Count += int64(len(keys))
 	if len(d.Keys) >= limit {
 		return nil
 	}
 	slices.Sort(keys)
 	for _, key := range keys[:min(len(keys), limit-len(d.Keys))] {
-		text, _, err := codec.JSON([]byte(key))
+		text, err := of.idJSON([]byte(key))
 		if err != nil {
 			return err
 		}

@@ -31,6 +31,9 @@ type Entry struct {
 // Get finds the value of a key, which is written as codec.Dynamic.AppendKey wants it. Of the part that has the key group of the key, all bytes
 // are verified, and that key group alone is decoded.
 //
+// Where a key may have several entries, because of namespaces, maps or timers, the value is the list of them. Where entries expire a value is an object of
+// it and of the time of its last access, in milliseconds.
+//
 // Of a broadcast state it is the same, but for key groups; of another list state the key is the number of a subtask, and the value the list of its
 // elements.
 //
@@ -43,7 +46,7 @@ func (s *Stored) Get(ctx context.Context, operator, state, key string) (Entry, e
 	if n < 0 {
 		return s.getListed(ctx, o, o.list(state), key)
 	}
-	d := o.states[n]
+	d := &o.states[n]
 	wanted, err := d.keys.AppendKey(nil, key)
 	if err != nil {
 		return Entry{}, fmt.Errorf("%w %s of operator %s: %w", ErrBadKey, state, operator, err)
@@ -59,12 +62,20 @@ func (s *Stored) Get(ctx context.Context, operator, state, key string) (Entry, e
 	r := s.groups(o)
 	defer r.close()
 	var value []byte
+	var list []json.RawMessage
 	found := false
 	err = r.group(ctx, out.KeyGroup, func(of int, k, v []byte) error {
-		if of == n && bytes.Equal(k, wanted) {
-			value, found = bytes.Clone(v), true
+		if of != n || !bytes.HasPrefix(k, wanted) { // no encoded key is the beginning of another
+			return nil
 		}
-		return nil
+		found = true
+		if d.single() {
+			value = bytes.Clone(v)
+			return nil
+		}
+		entry, err := d.entryJSON(k[len(wanted):], v)
+		list = append(list, entry)
+		return err
 	})
 	if err != nil {
 		return Entry{}, err
@@ -74,6 +85,10 @@ func (s *Stored) Get(ctx context.Context, operator, state, key string) (Entry, e
 	}
 	if out.Key, _, err = d.keys.JSON(wanted); err != nil {
 		return Entry{}, err
+	}
+	if !d.single() {
+		out.Value, err = json.Marshal(list)
+		return out, err
 	}
 	if out.Value, _, err = d.values.JSON(value); err != nil {
 		return Entry{}, r.damage(out.Subtask, "keyed state", fmt.Errorf("value of key %s: %w", key, err))

@@ -2,7 +2,6 @@ package inspect
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,7 +10,6 @@ import (
 	"github.com/weirstream/weir/internal/checkpoint"
 	"github.com/weirstream/weir/internal/compression"
 	"github.com/weirstream/weir/internal/job"
-	"github.com/weirstream/weir/stream/codec"
 )
 
 // ErrUnknown: the checkpoint has no such operator or state, or the operator has no keyed state.
@@ -29,12 +27,6 @@ type operator struct {
 type part struct {
 	subtask int
 	state   *checkpoint.OperatorState
-}
-
-// declared is a keyed state with what reads it.
-type declared struct {
-	checkpoint.StateSchema
-	keys, values *codec.Dynamic
 }
 
 // operators are those that have state, in graph order. A vertex that lacks a subtask is an error: what is not there would look like nothing.
@@ -65,10 +57,6 @@ func (s *Stored) operators() ([]*operator, error) {
 	return out, nil
 }
 
-// keyedKinds are the kinds of keyed state, with what is in front of the value type in the schema of what is stored. All keep one stored value for
-// each key; the value type of a list state is that of its elements.
-var keyedKinds = map[string]string{"value": "", "reducing": "", "aggregating": "", "list": "[]"}
-
 // declare finds the declared states, which are the same in all subtasks: they run one program.
 func (o *operator) declare() error {
 	var first *part
@@ -86,17 +74,9 @@ func (o *operator) declare() error {
 		return nil
 	}
 	for _, schema := range first.state.Keyed.States {
-		many, ok := keyedKinds[schema.Kind]
-		if !ok {
-			return fmt.Errorf("state %s is of kind %q, which this version cannot read", schema.Name, schema.Kind)
-		}
-		d := declared{StateSchema: schema}
-		var err error
-		if d.keys, err = codec.NewDynamic(schema.KeyType); err != nil {
-			return fmt.Errorf("state %s: key: %w", schema.Name, err)
-		}
-		if d.values, err = codec.NewDynamic(many + schema.ValueType); err != nil {
-			return fmt.Errorf("state %s: value: %w", schema.Name, err)
+		d, err := newDeclared(schema)
+		if err != nil {
+			return fmt.Errorf("state %s%w", schema.Name, err)
 		}
 		o.states = append(o.states, d)
 	}
@@ -234,38 +214,6 @@ func (v *verifier) bytes(ctx context.Context, h checkpoint.Handle, from, to int6
 		return nil, fmt.Errorf("file %s cannot be read: %w", h.Path, err)
 	}
 	return data, nil
-}
-
-// entries cuts a key group into its entries: of each state in turn a count, then keys and values.
-func (o *operator) entries(data []byte, f func(state int, key, value []byte) error, damage func(error) error) error {
-	for n, d := range o.states {
-		count, size := binary.Uvarint(data)
-		if size <= 0 {
-			return damage(fmt.Errorf("state %s: truncated entry count", d.Name))
-		}
-		data = data[size:]
-		for range count {
-			value, err := d.keys.Skip(data)
-			if err != nil {
-				return damage(fmt.Errorf("state %s: key: %w", d.Name, err))
-			}
-			rest, err := d.values.Skip(value)
-			if err != nil {
-				return damage(fmt.Errorf("state %s: value: %w", d.Name, err))
-			}
-			if count > 1 && len(rest) == len(data) { // one key at most takes no bytes
-				return damage(fmt.Errorf("state %s: %d entries that take no bytes", d.Name, count))
-			}
-			if err := f(n, data[:len(data)-len(value)], value[:len(value)-len(rest)]); err != nil {
-				return err
-			}
-			data = rest
-		}
-	}
-	if len(data) > 0 {
-		return damage(fmt.Errorf("%d bytes are left over", len(data)))
-	}
-	return nil
 }
 
 // keyGroups is what the parts have together.

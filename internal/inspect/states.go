@@ -11,12 +11,17 @@ const OperatorList = "operator-list"
 
 // StateReport is what is in a keyed state, in a list state, or in the items of a source or a sink, which have no name and no types.
 type StateReport struct {
-	Operator     string
-	Name         string
-	Kind         string
-	Mode         job.ListMode // of a list state with a name; of a broadcast state one copy is counted
-	KeyType      string
-	ValueType    string
+	Operator  string
+	Name      string
+	Kind      string
+	Mode      job.ListMode // of a list state with a name; of a broadcast state one copy is counted
+	KeyType   string
+	ValueType string
+
+	NamespaceType string // see checkpoint.StateSchema
+	MapKeyType    string
+	TTL           int64
+
 	Entries      int64 // of a list state: items
 	Bytes        int64 // of keys and values, or items
 	LargestGroup int   // the key group with the most bytes, the first of several
@@ -51,7 +56,7 @@ func (s *Stored) States(ctx context.Context) ([]StateReport, error) {
 func (s *Stored) keyedStates(ctx context.Context, o *operator) ([]StateReport, error) {
 	out, all := make([]StateReport, len(o.states)), o.keyGroups()
 	for i, d := range o.states {
-		out[i] = StateReport{Operator: o.id, Name: d.Name, Kind: d.Kind, KeyType: d.KeyType, ValueType: d.ValueType, KeyGroups: all}
+		out[i] = StateReport{Operator: o.id, Name: d.Name, Kind: d.Kind, KeyType: d.KeyType, ValueType: d.ValueType, NamespaceType: d.NamespaceType, MapKeyType: d.MapKeyType, TTL: d.TTL, KeyGroups: all}
 	}
 	r := s.groups(o)
 	defer r.close()

@@ -276,7 +276,7 @@ func TestStates_OfWhatCannotBeDecoded_IsAnError(t *testing.T) {
 		change func(s *checkpoint.StateSchema)
 		want   string
 	}{
-		{func(s *checkpoint.StateSchema) { s.Kind = "map" }, `operator counts: state count is of kind "map", which this version cannot read`},
+		{func(s *checkpoint.StateSchema) { s.Kind = "tree" }, `operator counts: state count is of kind "tree", which this version cannot read`},
 		{func(s *checkpoint.StateSchema) { s.KeyType = "mine" }, `operator counts: state count: key: schema "mine" is not that of a built-in codec`},
 		{func(s *checkpoint.StateSchema) { s.ValueType = "mine" }, `operator counts: state count: value: schema "mine" is not that of a built-in codec`},
 	} {

@@ -3,6 +3,7 @@ package view
 import (
 	"encoding/json"
 	"strings"
+	"time"
 
 	"github.com/weirstream/weir/internal/inspect"
 	"github.com/weirstream/weir/internal/job"
@@ -16,6 +17,9 @@ type State struct {
 	Mode          string `json:"mode,omitempty"`
 	KeyType       string `json:"key_type,omitempty"`
 	ValueType     string `json:"value_type,omitempty"`
+	NamespaceType string `json:"namespace_type,omitempty"`
+	MapKeyType    string `json:"map_key_type,omitempty"`
+	TTL           int64  `json:"ttl_ms,omitempty"`
 	Entries       int64  `json:"entries"`
 	Bytes         int64  `json:"state_bytes"`
 	LargestGroup  int    `json:"largest_key_group"`
@@ -27,8 +31,23 @@ type State struct {
 // OfState is the view of a state.
 func OfState(r inspect.StateReport) State {
 	return State{
-		r.Operator, r.Name, r.Kind, ofMode(r.Mode), r.KeyType, r.ValueType, r.Entries, r.Bytes, r.LargestGroup, r.LargestBytes, r.KeyGroups.Start, r.KeyGroups.Len(),
+		r.Operator, r.Name, r.Kind, ofMode(r.Mode), r.KeyType, r.ValueType, r.NamespaceType, r.MapKeyType, r.TTL, r.Entries, r.Bytes, r.LargestGroup, r.LargestBytes, r.KeyGroups.Start, r.KeyGroups.Len(),
 	}
+}
+
+// Types are those of a state for people: what an entry is found by, and what it holds.
+func Types(r inspect.StateReport) (key, value string) {
+	key, value = r.KeyType, r.ValueType
+	if r.NamespaceType != "" {
+		key += " in " + r.NamespaceType
+	}
+	if r.MapKeyType != "" {
+		value = "map[" + r.MapKeyType + "]" + value
+	}
+	if r.TTL != 0 {
+		value += " for " + (time.Duration(r.TTL) * time.Millisecond).String()
+	}
+	return key, value
 }
 
 // ofMode is the name of the mode of a list state; empty for all else.
