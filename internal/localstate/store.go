@@ -40,8 +40,9 @@ type Store struct {
 		sync.Mutex
 		root string // empty: not yet opened
 		jobs map[job.ID]*copies
-		temp int  // counts the copies in the making
-		far  bool // a file of the storage could not be linked
+		temp int   // counts the copies in the making
+		far  bool  // a file of the storage could not be linked
+		off  error // why the directory cannot be used at all
 
 		swept time.Time
 	}
@@ -57,8 +58,14 @@ func New(log *zap.Logger, dir func() (string, error)) *Store {
 // Errors is how many copies could not be made.
 func (s *Store) Errors() int64 { return s.errors.Load() }
 
+// errOff: there is no directory, which was said once.
+var errOff = errors.New("no local copies are kept")
+
 func (s *Store) failed(what string, err error) {
 	s.errors.Add(1)
+	if errors.Is(err, errOff) {
+		return
+	}
 	s.log.Warn("local copy of state: "+what+"; the checkpoint storage has it all the same", zap.Error(err))
 }
 
@@ -67,9 +74,14 @@ func (s *Store) open() (string, error) {
 	if s.mu.root != "" {
 		return s.mu.root, nil
 	}
+	if s.mu.off != nil {
+		return "", s.mu.off
+	}
 	root, err := s.dir()
 	if err != nil {
-		return "", err
+		s.mu.off = fmt.Errorf("%w: %w", errOff, err)
+		s.log.Warn("no local copies of state are kept; name a directory with --data-dir, or leave them out with --local-recovery=false", zap.Error(err))
+		return "", s.mu.off
 	}
 	s.mu.root = root
 	s.sweep(true)

@@ -6,7 +6,7 @@
 // processed. A snapshot stops the task for its synchronous part only, and is acknowledged after everything it refers to is durable. Every
 // function of the user may panic: the attempt fails with the operator's name.
 //
-// Goroutines: the loop, and one for each snapshot that is being persisted; Run returns when all have ended.
+// Goroutines: the loop, one for each snapshot that is being persisted, and one that reads ahead of a restore; Run returns when all have ended.
 //
 // Not here: who triggers (package coordinator), moving elements (package exchange), files (package storage), the wire (package rpc).
 //

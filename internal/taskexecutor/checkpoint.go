@@ -43,6 +43,9 @@ func (e *Executor) hasFinished(a job.AttemptID) bool {
 
 // NotifyCheckpointComplete implements gateway.TaskExecutor.
 func (e *Executor) NotifyCheckpointComplete(ctx context.Context, r gateway.NotifyCheckpointComplete) ([]job.AttemptID, error) {
+	if _, err := e.current(ctx, r.Epoch); err != nil {
+		return nil, err
+	}
 	unknown, err := e.notify(ctx, r.Epoch, r.Attempts, task.Completed{ID: r.ID})
 	e.copiesOf(r.Attempts, func(s *localstate.Store, j job.ID) { s.Completed(j, r.ID) })
 	return unknown, err
@@ -50,6 +53,9 @@ func (e *Executor) NotifyCheckpointComplete(ctx context.Context, r gateway.Notif
 
 // NotifyCheckpointAborted implements gateway.TaskExecutor.
 func (e *Executor) NotifyCheckpointAborted(ctx context.Context, r gateway.NotifyCheckpointAborted) ([]job.AttemptID, error) {
+	if _, err := e.current(ctx, r.Epoch); err != nil {
+		return nil, err
+	}
 	unknown, err := e.notify(ctx, r.Epoch, r.Attempts, task.Aborted{ID: r.ID, Latest: r.LatestCompleted})
 	e.copiesOf(r.Attempts, func(s *localstate.Store, j job.ID) {
 		s.Completed(j, r.LatestCompleted)
