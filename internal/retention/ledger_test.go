@@ -44,10 +44,17 @@ func (w *ledgerTwin) remove(t *testing.T, seed uint64, freed []string) {
 	}
 }
 
+func ledgerSeeds() uint64 {
+	if testing.Short() {
+		return 200
+	}
+	return 2000
+}
+
 // TestLedger_AgainstTheRule plays jobs: whatever is needed is there, and after each step nothing is there that is not, so that what is deleted is
 // neither too much nor too little.
 func TestLedger_AgainstTheRule(t *testing.T) {
-	for seed := range uint64(2000) {
+	for seed := range ledgerSeeds() {
 		rng := rand.New(rand.NewPCG(seed, 11))
 		w := ledgerTwin{files: map[string]bool{}, refs: map[checkpoint.ID][]string{}, there: map[checkpoint.ID]bool{}, pending: map[checkpoint.ID]checkpoint.ID{}}
 		var l Ledger
