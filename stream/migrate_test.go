@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 // Three versions of what is stored: the rules of schemas do not lead from one to the next.
@@ -170,6 +171,58 @@ type summing[A any] struct{ add func(A, int) A }
 func (summing[A]) New() (a A)          { return a }
 func (s summing[A]) Add(a A, v int) A  { return s.add(a, v) }
 func (summing[A]) Result(_ int, a A) A { return a }
+
+// TestMigrate_MapsAndWhatExpires takes maps, values and lists, with and without a time to live, over a change of their type.
+func TestMigrate_MapsAndWhatExpires(t *testing.T) {
+	longer := func(old int32) string { return "was " + strconv.Itoa(int(old)) }
+	for _, c := range []struct{ before, after bool }{{false, false}, {true, true}, {false, true}, {true, false}} {
+		map1, value1, list1 := NewMap[int, string, int32]("map"), NewValue[int, int32]("value"), NewList[int, int32]("list")
+		if c.before {
+			map1, value1, list1 = ExpiringMap(map1, time.Hour), ExpiringValue(value1, time.Hour), ExpiringList(list1, time.Hour)
+		}
+		old := drive(t, allGroups(), map1, value1, list1)
+		old.at(t, 3, func(c *Context[int]) {
+			map1.Put(c, "a", 1)
+			map1.Put(c, "b", 2)
+			value1.Set(c, 4)
+			list1.Append(c, 5)
+			list1.Append(c, 6)
+		})
+		today := func() (*MapState[int, string, string], *Value[int, string], *List[int, string]) {
+			m, v, l := NewMap[int, string, string]("map"), NewValue[int, string]("value"), NewList[int, string]("list")
+			if c.after {
+				m, v, l = ExpiringMap(m, time.Hour), ExpiringValue(v, time.Hour), ExpiringList(l, time.Hour)
+			}
+			return m, v, l
+		}
+		map2, value2, list2 := today()
+		map2.Migrate(Migrate(longer))
+		value2.Migrate(Migrate(longer))
+		list2.Migrate(Migrate(longer))
+		d := drive(t, allGroups(), map2, value2, list2)
+		if err := errors.Join(d.CheckStates(old.Schemas()), old.handOver(t, d)); err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range d.DescribeStates() {
+			if !slices.Equal(s.Converts, []string{"int32"}) {
+				t.Errorf("state %s says that it converts %q", s.Name, s.Converts)
+			}
+		}
+		map3, value3, list3 := today()
+		again := drive(t, allGroups(), map3, value3, list3)
+		if err := d.handOver(t, again); err != nil {
+			t.Fatal(err)
+		}
+		again.at(t, 3, func(c *Context[int]) {
+			a, _ := map3.Get(c, "a")
+			b, _ := map3.Get(c, "b")
+			v, _ := value3.Get(c)
+			if got := fmt.Sprint(a, ", ", b, ", ", v, ", ", slices.Collect(list3.All(c))); got != "was 1, was 2, was 4, [was 5 was 6]" {
+				t.Errorf("got %s", got)
+			}
+		})
+	}
+}
 
 func TestMigrate_RulesComeBeforeOldTypesThatOnlyAlmostFit(t *testing.T) {
 	type v0 struct{ A, B int64 }
