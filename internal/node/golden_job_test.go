@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -129,6 +130,8 @@ func goldenKeyed(s stream.KeyedStream[string, goldenEvent]) stream.Stream[golden
 	reducing := stream.NewReducing[string]("reducing", func(a, b int64) int64 { return max(a, b) })
 	aggregating := stream.NewAggregating[string, int64]("aggregating", goldenMean{})
 	list := stream.NewList[string, string]("list")
+	byDigit := stream.NewMap[string, int8, int64]("by-digit")
+	recent := stream.ExpiringValue(stream.NewValue[string, int64]("recent"), math.MaxInt64) // it does not
 	return stream.Process(s, "keyed", func(c *stream.Context[string], e goldenEvent, emit func(goldenLine) error) error {
 		if e.Probe {
 			v, _ := value.Get(c)
@@ -136,6 +139,12 @@ func goldenKeyed(s stream.KeyedStream[string, goldenEvent]) stream.Stream[golden
 			mean, _ := aggregating.Get(c)
 			text := fmt.Sprint(c.Key(), " last=", v.Last, " small=", v.Small, " ratio=", v.Ratio, " tags=", v.Tags, " by-tag=", v.ByTag, " text=", *v.Text,
 				" most=", most, " mean=", mean, " list=", slices.Collect(list.All(c)))
+			for digit, n := range byDigit.All(c) { // added after 002
+				text += fmt.Sprint(" ", digit, ":", n)
+			}
+			if n, ok := recent.Get(c); ok {
+				text += fmt.Sprint(" recent=", n)
+			}
 			return emit(goldenLine{-1, text})
 		}
 		text := "at " + fmt.Sprint(e.N)
@@ -151,8 +160,11 @@ func goldenKeyed(s stream.KeyedStream[string, goldenEvent]) stream.Stream[golden
 		reducing.Add(c, e.N%50)
 		aggregating.Add(c, e.N)
 		list.Append(c, fmt.Sprint(e.N))
+		n, _ := byDigit.Get(c, int8(e.N%10))
+		byDigit.Put(c, int8(e.N%10), n+e.N)
+		recent.Set(c, e.N)
 		return emit(goldenLine{N: e.N})
-	}, value, reducing, aggregating, list)
+	}, value, reducing, aggregating, list, byDigit, recent)
 }
 
 // goldenModel is what the job must give out of the keyed state when it is restored, as lines.
@@ -162,15 +174,26 @@ func goldenModel() (lines []string) {
 			var list []string
 			var last, sum, count, most int64
 			byTag := map[string]uint32{}
+			var digits []int8 // in the order in which they came
+			byDigit := map[int8]int64{}
 			for n := int64(k); n < goldenEvents; n += goldenKeys {
 				list = append(list, fmt.Sprint(n))
+				digit := int8(n % 10)
+				if !slices.Contains(digits, digit) {
+					digits = append(digits, digit)
+				}
+				byDigit[digit] += n
 				last, sum, count, most = n, sum+n, count+1, max(most, n%50)
 				for _, tag := range goldenTags(n) {
 					byTag[tag]++
 				}
 			}
+			var more string
+			for _, digit := range digits {
+				more += fmt.Sprint(" ", digit, ":", byDigit[digit])
+			}
 			lines = append(lines, fmt.Sprint("k", split, "-", k, " last=", last, " small=", int8(last), " ratio=", float64(last)/4, " tags=", goldenTags(last), " by-tag=", byTag, " text=at ", last,
-				" most=", most, " mean=", fmt.Sprint(sum, "/", count), " list=", list))
+				" most=", most, " mean=", fmt.Sprint(sum, "/", count), " list=", list, more, " recent=", last))
 		}
 		for n := 0; n < goldenEvents; n += 100 {
 			lines = append(lines, fmt.Sprint("seen ", n))

@@ -35,7 +35,7 @@ func TestGolden_CheckpointsOfEarlierBuilds_AreRestored(t *testing.T) {
 		takeGolden(t)
 	}
 	dirs, err := filepath.Glob(filepath.Join(goldenDir, "[0-9]*"))
-	if err != nil || len(dirs) < 2 {
+	if err != nil || len(dirs) < 3 {
 		t.Fatalf("found %q, %v", dirs, err)
 	}
 	for _, dir := range dirs {
