@@ -137,3 +137,51 @@ func unshared(ctx context.Context, files storage.Storage, name string, metadata 
 	}
 	return retention.Unshared(md, beside), nil
 }
+
+// unmoved leaves the shared files out of orphans whose job has completed or deleted a checkpoint since the files were listed, by a second look at the job's
+// directory. It may be a job that runs at a job master which this sweep knows nothing of; then a checkpoint that was not seen may refer to old files
+// too. Of jobs that are known to run it is known what they may refer to.
+func unmoved(ctx context.Context, files storage.Storage, facts *retention.SweepFacts, orphans []string) ([]string, error) {
+	moved := map[string]bool{}
+	out := orphans[:0:0]
+	for _, name := range orphans {
+		j, _, shared := checkpoint.ParseSharedPath(name)
+		if _, live := facts.Live[j]; !shared || live {
+			out = append(out, name)
+			continue
+		}
+		dir := checkpoint.JobDir(j)
+		if _, looked := moved[dir]; !looked {
+			infos, err := files.List(ctx, dir)
+			if err != nil {
+				return nil, err
+			}
+			moved[dir] = !sameMetadata(infos, facts, dir)
+		}
+		if !moved[dir] {
+			out = append(out, name)
+		}
+	}
+	return out, nil
+}
+
+// sameMetadata reports whether the metadata in a directory is that which the facts know.
+func sameMetadata(infos []storage.Info, facts *retention.SweepFacts, dir string) bool {
+	known := 0
+	for at := range facts.Metadata {
+		if path.Dir(at) == dir {
+			known++
+		}
+	}
+	for _, info := range infos {
+		at, name := path.Split(info.Path)
+		if at = path.Clean(at); name != checkpoint.MetadataFile || path.Dir(at) != dir {
+			continue
+		}
+		if _, ok := facts.Metadata[at]; !ok {
+			return false
+		}
+		known--
+	}
+	return known == 0
+}

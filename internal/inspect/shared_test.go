@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -126,6 +127,45 @@ func TestSweep_SharedFiles(t *testing.T) {
 	}
 	removed, err := Sweep(t.Context(), files, Sweeping{Now: time.Now().Add(time.Hour)})
 	if err != nil || len(removed) != 1 || removed[0] != "2f6c/shared/"+sharedName(6, 9) {
+		t.Errorf("removed %v, %v", removed, err)
+	}
+}
+
+// moving is a storage in which a job completes a checkpoint, and deletes the one before it, while it is looked at.
+type moving struct {
+	storage.Storage
+	lists int
+	move  func()
+}
+
+func (m *moving) List(ctx context.Context, dir string) ([]storage.Info, error) {
+	infos, err := m.Storage.List(ctx, dir)
+	if m.lists++; m.lists == 1 {
+		m.move()
+	}
+	return infos, err
+}
+
+// A sweep that knows no jobs must not take a file for an orphan that goes from one checkpoint to the next behind its back.
+func TestSweep_SharedFiles_OfAJobThatItDoesNotKnow(t *testing.T) {
+	root := t.TempDir()
+	dir := filepath.Join(root, "2f6c")
+	old := storeShared(t, dir, 7, sharedName(5, 1))
+	local, err := storage.NewLocal(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := &moving{Storage: local, move: func() {
+		storeShared(t, dir, 8, sharedName(5, 1))
+		if err := os.RemoveAll(old); err != nil {
+			t.Error(err)
+		}
+	}}
+	removed, err := Sweep(t.Context(), files, Sweeping{Now: time.Now().Add(time.Hour)})
+	if err != nil || strings.Contains(fmt.Sprint(removed), "shared/") {
+		t.Errorf("removed %v, %v", removed, err)
+	}
+	if removed, err = Sweep(t.Context(), files, Sweeping{Now: time.Now().Add(time.Hour)}); err != nil || len(removed) > 0 {
 		t.Errorf("removed %v, %v", removed, err)
 	}
 }

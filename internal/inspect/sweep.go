@@ -56,7 +56,10 @@ func Sweep(ctx context.Context, files storage.Storage, s Sweeping) (removed []st
 		return nil, err
 	}
 	facts.Live = merge(before, s.live())
-	orphans := retention.Orphans(facts)
+	orphans, err := unmoved(ctx, files, &facts, retention.Orphans(facts))
+	if err != nil {
+		return nil, err
+	}
 	if s.DryRun {
 		return orphans, nil
 	}
