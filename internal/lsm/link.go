@@ -10,20 +10,15 @@ import (
 	"strings"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/weirstream/weir/internal/cached"
 )
 
-// File is an immutable file of a store.
-type File struct {
-	Name string // two files of one name have the same content
-	Path string
-	Size int64
-}
-
-// Linked is the files of a store at one moment.
-type Linked struct {
+// linked is the files of a store at one moment.
+type linked struct {
 	store *Store
 	dir   string
-	Files []File
+	files []cached.File
 }
 
 const (
@@ -33,14 +28,14 @@ const (
 	bundleMagic = "weir lsm bundle 1\n"
 )
 
-// Link gives the content of the store now as files, by links. They stay until Remove.
-func (s *Store) Link() (l *Linked, err error) {
+// Link implements cached.Store.
+func (s *Store) Link() (_ cached.Linked, err error) {
 	if err := s.usable(); err != nil {
 		return nil, err
 	}
 	defer s.recover(&err)
 	s.links++
-	l = &Linked{store: s, dir: s.fs.PathJoin(s.dir, fmt.Sprintf("linked-%d", s.links))}
+	l := &linked{store: s, dir: s.fs.PathJoin(s.dir, fmt.Sprintf("linked-%d", s.links))}
 	if err := s.db.Checkpoint(l.dir); err != nil {
 		return nil, s.fault(err)
 	}
@@ -50,11 +45,14 @@ func (s *Store) Link() (l *Linked, err error) {
 	return l, s.fault(nil) // what Pebble has written down since may be incomplete
 }
 
-// Remove takes the links away.
-func (l *Linked) Remove() error { return l.store.fault(l.store.fs.RemoveAll(l.dir)) }
+// Files implements cached.Linked.
+func (l *linked) Files() []cached.File { return l.files }
+
+// Remove implements cached.Linked.
+func (l *linked) Remove() error { return l.store.fault(l.store.fs.RemoveAll(l.dir)) }
 
 // collect names the tables, and puts everything else, which is small and different each time, into one file.
-func (l *Linked) collect() error {
+func (l *linked) collect() error {
 	fs := l.store.fs
 	names, err := fs.List(l.dir)
 	if err != nil {
@@ -74,14 +72,14 @@ func (l *Linked) collect() error {
 		if err != nil {
 			return err
 		}
-		l.Files = append(l.Files, File{l.store.nameOf(name), path, info.Size()})
+		l.files = append(l.files, cached.File{Name: l.store.nameOf(name), Path: path, Size: info.Size()})
 	}
 	name := fmt.Sprintf("%s-%d%s", l.store.lineage, l.store.links, bundleSuffix)
 	path := fs.PathJoin(l.dir, name)
 	if err := writeFile(fs, path, bundle); err != nil {
 		return err
 	}
-	l.Files = append(l.Files, File{name, path, int64(len(bundle))})
+	l.files = append(l.files, cached.File{Name: name, Path: path, Size: int64(len(bundle))})
 	return nil
 }
 

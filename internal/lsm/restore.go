@@ -11,18 +11,13 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
-)
 
-// Part is the files of another store, of which the key groups from First up to but without End are wanted.
-type Part struct {
-	Files      []File // may be anywhere; they are linked or copied
-	First, End int
-	Whole      bool // the files hold no other key groups
-}
+	"github.com/weirstream/weir/internal/cached"
+)
 
 // Restore makes a store of parts of others, whose key groups do not overlap. One part keeps its files, without a look into them; the others are
 // written anew.
-func Restore(ctx context.Context, cfg Config, parts []Part) (*Store, error) {
+func Restore(ctx context.Context, cfg Config, parts []cached.Part) (*Store, error) {
 	if len(parts) == 0 {
 		return Open(cfg)
 	}
@@ -31,7 +26,7 @@ func Restore(ctx context.Context, cfg Config, parts []Part) (*Store, error) {
 		return nil, err
 	}
 	rest := slices.Clone(parts)
-	slices.SortStableFunc(rest, func(a, b Part) int { return cmp.Compare(b.size(), a.size()) })
+	slices.SortStableFunc(rest, func(a, b cached.Part) int { return cmp.Compare(size(b), size(a)) })
 	if err := s.adopt(ctx, rest[0], len(parts) == 1); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -44,7 +39,7 @@ func Restore(ctx context.Context, cfg Config, parts []Part) (*Store, error) {
 }
 
 // size is an estimate of how much of the part is wanted.
-func (p Part) size() (bytes int64) {
+func size(p cached.Part) (bytes int64) {
 	for _, f := range p.Files {
 		bytes += f.Size
 	}
@@ -52,7 +47,7 @@ func (p Part) size() (bytes int64) {
 }
 
 // adopt makes the files of p those of the store.
-func (s *Store) adopt(ctx context.Context, p Part, names bool) error {
+func (s *Store) adopt(ctx context.Context, p cached.Part, names bool) error {
 	if err := s.place(p.Files, names); err != nil {
 		return err
 	}
@@ -66,7 +61,7 @@ func (s *Store) adopt(ctx context.Context, p Part, names bool) error {
 }
 
 // place puts files into the directory, and remembers their names if they may be called so again.
-func (s *Store) place(files []File, names bool) error {
+func (s *Store) place(files []cached.File, names bool) error {
 	s.given = map[string]string{}
 	found := false
 	for _, f := range files {
@@ -115,7 +110,7 @@ func (s *Store) clip(ctx context.Context, first, end int) (err error) {
 }
 
 // merge writes what is wanted of p.
-func (s *Store) merge(ctx context.Context, cfg Config, p Part, number int) (err error) {
+func (s *Store) merge(ctx context.Context, cfg Config, p cached.Part, number int) (err error) {
 	cfg.Dir = s.fs.PathJoin(s.dir, fmt.Sprintf("part-%d", number))
 	other, err := prepare(cfg)
 	if err != nil {
@@ -126,7 +121,7 @@ func (s *Store) merge(ctx context.Context, cfg Config, p Part, number int) (err 
 		return err
 	}
 	view := other.View()
-	_, err = s.Write(ctx, func(w *Writer) error {
+	_, err = s.Write(ctx, func(w cached.Writer) error {
 		return view.Range(groupStart(p.First), groupStart(p.End), func(key, value []byte) error {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)

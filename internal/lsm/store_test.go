@@ -18,6 +18,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 	"go.uber.org/goleak"
+
+	"github.com/weirstream/weir/internal/cached"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -84,7 +86,7 @@ func write(t testing.TB, s *Store, entries map[string]string) {
 }
 
 func tryWrite(ctx context.Context, s *Store, entries map[string]string) error {
-	_, err := s.Write(ctx, func(w *Writer) error {
+	_, err := s.Write(ctx, func(w cached.Writer) error {
 		for _, key := range slices.Sorted(maps.Keys(entries)) {
 			v := entries[key]
 			err := error(nil)
@@ -109,7 +111,7 @@ func (w twin) clip(first, end int) twin {
 	return out
 }
 
-func (w twin) check(t *testing.T, v *View, what string) {
+func (w twin) check(t *testing.T, v cached.View, what string) {
 	t.Helper()
 	got := twin{}
 	var before []byte
@@ -154,8 +156,8 @@ func (w twin) checkNow(t *testing.T, s *Store, what string) {
 
 // old is a moment that is held against what was then.
 type old struct {
-	view   *View
-	linked *Linked
+	view   cached.View
+	linked cached.Linked
 	had    twin
 }
 
@@ -177,11 +179,11 @@ func TestStore_AgreesWithAMap(t *testing.T) {
 					olds = append(olds, old{s.View(), link(t, s, contents), maps.Clone(w)})
 				case 1:
 					s.credit = 1 << 40
-					if err := s.Tidy(t.Context()); err != nil {
+					if _, err := s.Tidy(t.Context()); err != nil {
 						t.Fatal(err)
 					}
 				case 2:
-					parts, first := []Part{}, 0
+					parts, first := []cached.Part{}, 0
 					l := link(t, s, contents)
 					whole := r.IntN(2) == 0
 					for first < testGroups {
@@ -189,12 +191,12 @@ func TestStore_AgreesWithAMap(t *testing.T) {
 						if whole {
 							end = testGroups
 						}
-						parts = append(parts, Part{l.Files, first, end, whole})
+						parts = append(parts, part(l.Files(), first, end, whole))
 						first = end
 					}
 					if !whole && r.IntN(2) == 0 { // only one part of it is ours from now on
 						p := parts[r.IntN(len(parts))]
-						parts, w = []Part{p}, w.clip(p.First, p.End)
+						parts, w = []cached.Part{p}, w.clip(p.First, p.End)
 					}
 					s = closed(t)(Restore(t.Context(), Config{Dir: dir(step + 1), Cache: cache}, parts))
 					if err := l.Remove(); err != nil {
@@ -205,7 +207,7 @@ func TestStore_AgreesWithAMap(t *testing.T) {
 			}
 			for i, o := range olds {
 				o.had.check(t, o.view, fmt.Sprint("view ", i))
-				again := closed(t)(Restore(t.Context(), Config{Dir: dir(1000 + i), Cache: cache}, []Part{{o.linked.Files, 0, testGroups, true}}))
+				again := closed(t)(Restore(t.Context(), Config{Dir: dir(1000 + i), Cache: cache}, []cached.Part{part(o.linked.Files(), 0, testGroups, true)}))
 				o.had.checkNow(t, again, fmt.Sprint("links ", i))
 				if err := errors.Join(o.view.Close(), o.linked.Remove()); err != nil {
 					t.Error(err)
@@ -216,13 +218,13 @@ func TestStore_AgreesWithAMap(t *testing.T) {
 }
 
 // link links and holds the files to their promise: a name stands for one content, whichever stores gave it.
-func link(t *testing.T, s *Store, contents map[string][]byte) *Linked {
+func link(t *testing.T, s *Store, contents map[string][]byte) cached.Linked {
 	t.Helper()
 	l, err := s.Link()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range l.Files {
+	for _, f := range l.Files() {
 		data, err := os.ReadFile(f.Path)
 		if err != nil {
 			t.Fatal(err)
@@ -235,9 +237,9 @@ func link(t *testing.T, s *Store, contents map[string][]byte) *Linked {
 	return l
 }
 
-func names(l *Linked) map[string]int64 {
+func names(l cached.Linked) map[string]int64 {
 	out := map[string]int64{}
-	for _, f := range l.Files {
+	for _, f := range l.Files() {
 		out[f.Name] = f.Size
 	}
 	return out
@@ -256,8 +258,8 @@ func TestLink_KeepsTheNamesOfWhatIsTheSame(t *testing.T) {
 	if after := names(l); shared(before, after) != 1 {
 		t.Errorf("%v and %v share %d files, want the first table", before, after, shared(before, after))
 	}
-	for i, p := range []Part{{l.Files, 0, testGroups, true}, {l.Files, 3, 9, false}, {l.Files, 9, 12, false}} {
-		next := closed(t)(Restore(t.Context(), Config{Dir: filepath.Join(root, fmt.Sprint(i)), Cache: cache}, []Part{p}))
+	for i, p := range []cached.Part{part(l.Files(), 0, testGroups, true), part(l.Files(), 3, 9, false), part(l.Files(), 9, 12, false)} {
+		next := closed(t)(Restore(t.Context(), Config{Dir: filepath.Join(root, fmt.Sprint(i)), Cache: cache}, []cached.Part{p}))
 		mine := w.clip(p.First, p.End)
 		for range 2 {
 			write(t, next, mine.change(r, 20))
@@ -304,10 +306,10 @@ func TestStore_FullDiskIsAnError(t *testing.T) {
 		err = tryWrite(t.Context(), s, next.change(r, 100))
 		if err == nil {
 			w = next
-			var l *Linked
+			var l cached.Linked
 			if l, err = s.Link(); err == nil {
 				full = false
-				again, e := Restore(t.Context(), Config{Dir: "again", Cache: cache, FS: fs}, []Part{{l.Files, 0, testGroups, true}})
+				again, e := Restore(t.Context(), Config{Dir: "again", Cache: cache, FS: fs}, []cached.Part{part(l.Files(), 0, testGroups, true)})
 				if e != nil {
 					t.Fatal(e)
 				}
@@ -368,13 +370,19 @@ func TestRestore_RefusesWhatIsNoSnapshot(t *testing.T) {
 	if err := os.WriteFile(path, []byte("weir lsm bundle 1\n\x05../xx\x00"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for i, files := range [][]File{
-		nil, {{"a-1.bundle", path, 1}}, {{"foreign", path, 1}}, {{"a-000001.sst", path, 1}}, {{"a-1.bundle", filepath.Join(root, "none"), 1}},
+	for i, files := range [][]cached.File{
+		nil, one("a-1.bundle", path), one("foreign", path), one("a-000001.sst", path), one("a-1.bundle", filepath.Join(root, "none")),
 	} {
-		if _, err := Restore(t.Context(), Config{Dir: filepath.Join(root, fmt.Sprint(i)), Cache: cache}, []Part{{files, 0, testGroups, true}}); err == nil {
+		if _, err := Restore(t.Context(), Config{Dir: filepath.Join(root, fmt.Sprint(i)), Cache: cache}, []cached.Part{part(files, 0, testGroups, true)}); err == nil {
 			t.Errorf("files %v were restored", files)
 		}
 	}
+}
+
+func one(name, path string) []cached.File { return []cached.File{{Name: name, Path: path, Size: 1}} }
+
+func part(files []cached.File, first, end int, whole bool) cached.Part {
+	return cached.Part{Files: files, First: first, End: end, Whole: whole}
 }
 
 func FuzzUnbundle(f *testing.F) {

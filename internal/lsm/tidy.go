@@ -24,40 +24,35 @@ type shard struct {
 	bytes int64 // of all its files
 }
 
-// Tidy merges the files of some shards, those with the deepest piles first, as far as there is credit: then keys are found sooner and deleted ones
-// make room. It is called beside the task, after a Write.
-func (s *Store) Tidy(ctx context.Context) (err error) {
+// Tidy merges the files of the shard with the deepest pile, if there is credit: then keys are found sooner and deleted ones make room.
+func (s *Store) Tidy(ctx context.Context) (more bool, err error) {
 	if err := s.usable(); err != nil {
-		return err
+		return false, err
 	}
 	defer s.recover(&err)
 	bits, err := s.shardBits()
 	if err != nil {
-		return err
+		return false, err
 	}
-	for {
-		shards, err := s.shards(bits)
-		if err != nil {
-			return err
-		}
-		worst := -1
-		for i, sh := range shards {
-			if sh.depth >= wantedDepth && (worst < 0 || sh.depth > shards[worst].depth) {
-				worst = i
-			}
-		}
-		if worst < 0 {
-			s.credit = min(s.credit, maxCredit)
-			return nil
-		}
-		if sh := shards[worst]; sh.depth < maxDepth && s.credit < sh.bytes {
-			return nil
-		}
-		if err := s.fault(s.db.Compact(ctx, groupStart(worst<<bits), groupStart((worst+1)<<bits), false)); err != nil {
-			return err
-		}
-		s.credit = max(0, s.credit-shards[worst].bytes)
+	shards, err := s.shards(bits)
+	if err != nil {
+		return false, err
 	}
+	worst := -1
+	for i, sh := range shards {
+		if sh.depth >= wantedDepth && (worst < 0 || sh.depth > shards[worst].depth) {
+			worst = i
+		}
+	}
+	if worst < 0 {
+		s.credit = min(s.credit, maxCredit)
+		return false, nil
+	}
+	if sh := shards[worst]; sh.depth < maxDepth && s.credit < sh.bytes {
+		return false, nil
+	}
+	s.credit = max(0, s.credit-shards[worst].bytes)
+	return true, s.fault(s.db.Compact(ctx, groupStart(worst<<bits), groupStart((worst+1)<<bits), false))
 }
 
 // maxCredit bounds what was saved up, so that a quiet time is not followed by much merging at once.

@@ -5,22 +5,24 @@ import (
 	"io"
 
 	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/weirstream/weir/internal/cached"
 )
 
-// View is a store as it was at one moment. It must be closed.
-type View struct {
+// view is a store as it was at one moment.
+type view struct {
 	store *Store
 	snap  *pebble.Snapshot
 }
 
-// View is the content of the store now.
-func (s *Store) View() *View { return &View{s, s.db.NewSnapshot()} }
+// View implements cached.Store.
+func (s *Store) View() cached.View { return &view{s, s.db.NewSnapshot()} }
 
 // Close lets go of the view.
-func (v *View) Close() error { return v.store.fault(v.snap.Close()) }
+func (v *view) Close() error { return v.store.fault(v.snap.Close()) }
 
 // Get is that of the store.
-func (v *View) Get(key []byte) (value []byte, done io.Closer, err error) {
+func (v *view) Get(key []byte) (value []byte, done io.Closer, err error) {
 	value, done, err = v.snap.Get(key)
 	if errors.Is(err, pebble.ErrNotFound) {
 		return nil, nil, nil
@@ -30,7 +32,7 @@ func (v *View) Get(key []byte) (value []byte, done io.Closer, err error) {
 
 // Range calls f for the entries from lower up to but without upper, in order, until f returns an error, which it returns. Key and value are good until f
 // returns.
-func (v *View) Range(lower, upper []byte, f func(key, value []byte) error) (err error) {
+func (v *view) Range(lower, upper []byte, f func(key, value []byte) error) (err error) {
 	it, err := v.snap.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
 	if err != nil {
 		return v.store.fault(err)

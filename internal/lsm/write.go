@@ -7,6 +7,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/objstorage/objstorageprovider"
 	"github.com/cockroachdb/pebble/v2/sstable"
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/weirstream/weir/internal/cached"
 )
 
 // Files are cut where shards end, so that merging those of one shard leaves the others alone. A shard is 1<<bits neighbouring key groups; bits is such
@@ -25,8 +27,8 @@ func shardsFor(bytes int64) int {
 	return n
 }
 
-// Writer takes entries in ascending order of their keys.
-type Writer struct {
+// writer takes entries in ascending order of their keys.
+type writer struct {
 	store *Store
 	bits  int // key groups of one shard: 1<<bits
 
@@ -38,8 +40,8 @@ type Writer struct {
 	bytes int64 // of the files that are done
 }
 
-// Write adds what fill gives to the Writer, all of it or nothing, and returns the size of the files. Of two Writes the later one counts.
-func (s *Store) Write(ctx context.Context, fill func(*Writer) error) (bytes int64, err error) {
+// Write implements cached.Store. Of two Writes the later one counts.
+func (s *Store) Write(ctx context.Context, fill func(cached.Writer) error) (bytes int64, err error) {
 	if err := s.usable(); err != nil {
 		return 0, err
 	}
@@ -48,7 +50,7 @@ func (s *Store) Write(ctx context.Context, fill func(*Writer) error) (bytes int6
 	if err != nil {
 		return 0, err
 	}
-	w := &Writer{store: s, bits: bits}
+	w := &writer{store: s, bits: bits}
 	err = fill(w)
 	if e := w.finish(); err == nil {
 		err = e
@@ -67,7 +69,7 @@ func (s *Store) Write(ctx context.Context, fill func(*Writer) error) (bytes int6
 }
 
 // Set gives key a value.
-func (w *Writer) Set(key, value []byte) error {
+func (w *writer) Set(key, value []byte) error {
 	if err := w.roll(key); err != nil {
 		return err
 	}
@@ -75,7 +77,7 @@ func (w *Writer) Set(key, value []byte) error {
 }
 
 // Delete takes key away.
-func (w *Writer) Delete(key []byte) error {
+func (w *writer) Delete(key []byte) error {
 	if err := w.roll(key); err != nil {
 		return err
 	}
@@ -86,7 +88,7 @@ func (w *Writer) Delete(key []byte) error {
 const groupBytes = 2
 
 // roll begins a file if there is none, or if key belongs into another one.
-func (w *Writer) roll(key []byte) error {
+func (w *writer) roll(key []byte) error {
 	group := groupOf(key)
 	if w.file != nil && !w.ends(group) {
 		w.group = group
@@ -113,7 +115,7 @@ func (w *Writer) roll(key []byte) error {
 
 // ends reports whether the file must end before an entry of a key group: at the end of a shard, and when much is written at once, where the shards
 // will end that there are then.
-func (w *Writer) ends(group int) bool {
+func (w *writer) ends(group int) bool {
 	if group == w.group {
 		return w.file.Raw().EstimatedSize() >= 2*shardBytes // a key group that is as large as several shards
 	}
@@ -128,7 +130,7 @@ func (w *Writer) ends(group int) bool {
 	return group>>bits != w.group>>bits
 }
 
-func (w *Writer) finish() error {
+func (w *writer) finish() error {
 	if w.file == nil {
 		return nil
 	}
