@@ -48,6 +48,7 @@ func keyed[K comparable, T, R any](s KeyedStream[K, T], n *Node, states []State[
 		if err != nil {
 			return nil, err
 		}
+		env.openDisk()
 		keys := plainKeys(keyCodec, s.hash)
 		base := &keyedOperator[K, T]{env: env, key: s.key, ctx: Context[K]{hasher: s.hash, op: newOperatorContext(env)}}
 		for _, st := range states {
@@ -287,10 +288,29 @@ func (o *keyedOperator[K, T]) RunningKey() string { return fmt.Sprint(o.ctx.key)
 
 // Open implements Operator.
 func (o *keyedOperator[K, T]) Open() error {
+	if err := o.openState(); err != nil {
+		return err
+	}
 	if o.ctx.op.timers == nil {
 		return nil
 	}
 	return o.env.fail(o.ctx.op.timers.load())
+}
+
+// openState makes the state ready, unless a restore has done that.
+func (o *keyedOperator[K, T]) openState() error {
+	if o.env.disk == nil {
+		return nil
+	}
+	return o.env.fail(o.env.disk.Open())
+}
+
+// Close implements Operator.
+func (o *keyedOperator[K, T]) Close() error {
+	if o.env.disk == nil {
+		return nil
+	}
+	return o.env.fail(o.env.disk.Close())
 }
 
 // Tick implements TimeListener.
@@ -328,6 +348,24 @@ func (o *keyedOperator[K, T]) Schemas() []StateSchema {
 }
 
 func (o *keyedOperator[K, T]) SnapshotKeyed() (KeyedSnapshot, error) {
+	if o.env.disk == nil {
+		return o.snapshotTables()
+	}
+	state, err := o.env.disk.Operator.Snapshot(true)
+	if err != nil {
+		return nil, o.env.fail(err)
+	}
+	o.env.disk.taking = state
+	defer func() { o.env.disk.taking = nil }()
+	tables, err := o.snapshotTables()
+	if err != nil {
+		state.Release()
+		return nil, err
+	}
+	return &diskKeyedSnapshot{tables, state}, nil
+}
+
+func (o *keyedOperator[K, T]) snapshotTables() (keyedSnapshot, error) {
 	var snap keyedSnapshot
 	for _, t := range o.ctx.tables {
 		s, err := t.snapshot()
@@ -341,6 +379,9 @@ func (o *keyedOperator[K, T]) SnapshotKeyed() (KeyedSnapshot, error) {
 }
 
 func (o *keyedOperator[K, T]) RestoreGroup(group int, written []StateSchema, data []byte) error {
+	if err := o.openState(); err != nil {
+		return err
+	}
 	for _, w := range written {
 		t := o.tableNamed(w.Name)
 		if t == nil {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/weirstream/weir/internal/cached"
 	"github.com/weirstream/weir/internal/job"
 )
 
@@ -126,6 +127,8 @@ type Env struct {
 	KeyGroups      job.KeyGroupRange
 	Restored       bool     // the subtask continues from a checkpoint
 	Splits         [][]byte // of a source, on a fresh start
+	// State is the backend that keeps keyed state on disk; nil: keyed state is in memory.
+	State *cached.Backend
 	// TaskDir makes a directory on a disk of the host, which is the subtask's own and is removed when the attempt has ended; see WorkDir.
 	TaskDir func() (string, error)
 	// Wake makes the runtime poll a source again that has said it waits. It may be called from any goroutine.
@@ -136,6 +139,8 @@ type Env struct {
 	Clock *Clock
 	// Index of the operator in its chain.
 	Index int
+
+	disk *disk // of the operator; nil: keyed state is in memory
 }
 
 // WorkDir makes the operator's directory on a disk of the host. It is empty at first, and is removed when the attempt has ended.

@@ -41,17 +41,18 @@ type rowsSpec[K comparable, V any] struct {
 	keys   codec.Codec[K]
 	values codec.Codec[V]
 	hash   func(K) uint64
+	plain  bool // no user's code changes what keys and values refer to
 }
 
 // newRows makes the table of a state in the backend of the job. Its entries own their keys: the strings of a record are part of the text of its
 // whole batch.
 func newRows[K comparable, V any](env *Env, spec rowsSpec[K, V]) rows[K, V] {
+	if env.disk != nil {
+		return newDiskRows(env, spec)
+	}
 	t := &memoryRows[K, V]{Table: state.NewTable[K, V](env.KeyGroups, env.MaxParallelism)}
-	if own := codec.Owned(spec.keys); own != nil {
-		t.OwnKeys(func(key K) K {
-			var nothing K
-			return own(key, nothing)
-		})
+	if own := ownKey(spec.keys); own != nil {
+		t.OwnKeys(own)
 	}
 	return t
 }

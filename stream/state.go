@@ -141,7 +141,8 @@ type valueTable[K comparable, V any] struct {
 	of    *declaration[K, V]
 	keys  keyForm[K]
 	rows  rows[K, V]
-	plain bool // a snapshot may be encoded later: no user's code changes what its entries refer to
+	plain bool                       // a snapshot may be encoded later: no user's code changes what its entries refer to
+	old   func(hash uint64, key K) V // the value that is replaced, as far as that is known without a look at a disk; nil: in memory
 
 	maxParallelism int
 	clock          *Clock
@@ -152,20 +153,29 @@ type valueTable[K comparable, V any] struct {
 }
 
 func newValueTable[K comparable, V any](env *Env, of *declaration[K, V], keys keyForm[K]) *valueTable[K, V] {
-	return &valueTable[K, V]{
+	plain := codec.Plain[K]() && of.plain
+	t := &valueTable[K, V]{
 		of: of, keys: keys,
-		rows:           newRows(env, rowsSpec[K, V]{name: of.id, keys: keys.codec, values: of.codec, hash: keys.hash}),
+		rows:           newRows(env, rowsSpec[K, V]{name: of.id, keys: keys.codec, values: of.codec, hash: keys.hash, plain: plain}),
 		maxParallelism: env.MaxParallelism,
-		plain:          codec.Plain[K]() && of.plain,
+		plain:          plain || env.disk != nil, // what is on disk is encoded already
 	}
+	if d, ok := t.rows.(*diskRows[K, V]); ok {
+		t.old = d.Old
+	}
+	return t
 }
 
 func (t *valueTable[K, V]) set(hash uint64, key K, v V) {
-	ref, _ := t.rows.Ref(hash, key)
-	if t.of.own != nil {
-		v = t.of.own(v, *ref)
+	switch {
+	case t.of.own == nil:
+		t.rows.Put(hash, key, v)
+	case t.old != nil:
+		t.rows.Put(hash, key, t.of.own(v, t.old(hash, key)))
+	default:
+		ref, _ := t.rows.Ref(hash, key)
+		*ref = t.of.own(v, *ref)
 	}
-	*ref = v
 }
 
 func (t *valueTable[K, V]) schema() StateSchema {

@@ -190,6 +190,7 @@ type timerTable[K comparable] struct {
 	keys           keyForm[K]
 	rows           rows[timer.Timer[K], uint64]
 	queue          *timer.Queue[K]
+	numbers        codec.Codec[uint64]
 	maxParallelism int
 	restored       uint64 // timers
 }
@@ -199,8 +200,10 @@ func newTimerTable[K comparable](env *Env, of *timerState[K], keys keyForm[K]) *
 	if err != nil {
 		panic(err) // integers have an encoding
 	}
-	t := &timerTable[K]{of: of, keys: keys, maxParallelism: env.MaxParallelism}
-	t.rows = newRows(env, rowsSpec[timer.Timer[K], uint64]{name: of.name(), keys: timer.Codec[K]{Keys: keys.codec}, values: numbers, hash: t.hashOf})
+	t := &timerTable[K]{of: of, keys: keys, numbers: numbers, maxParallelism: env.MaxParallelism}
+	t.rows = newRows(env, rowsSpec[timer.Timer[K], uint64]{
+		name: of.name(), keys: timer.Codec[K]{Keys: keys.codec}, values: numbers, hash: t.hashOf, plain: codec.Plain[K](),
+	})
 	t.queue = timer.New[K](t.rows, keys.hash, env.MaxParallelism, codec.Owned(keys.codec))
 	return t
 }

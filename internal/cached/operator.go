@@ -2,7 +2,10 @@ package cached
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -77,18 +80,25 @@ func (o *Operator) add(t table) {
 	slices.SortStableFunc(o.tables, func(a, b table) int { return int(int64(a.id()) - int64(b.id())) })
 }
 
-// Open makes an empty store, unless there is one already.
+// Open makes an empty store, unless there is one already. Errors of the disk are a *Failure here, too.
 func (o *Operator) Open() error {
 	if o.store != nil || o.failed != nil {
-		return o.failed
+		return o.failure()
 	}
 	return o.start(o.backend.disk.Open)
+}
+
+func (o *Operator) failure() error {
+	if o.failed == nil {
+		return nil
+	}
+	return &Failure{o.failed}
 }
 
 // Restore makes the store of parts of others, in the place of Open.
 func (o *Operator) Restore(ctx context.Context, parts []Part) error {
 	if o.failed != nil {
-		return o.failed
+		return o.failure()
 	}
 	if err := o.start(func(dir string) (Store, error) { return o.backend.disk.Restore(ctx, dir, parts) }); err != nil {
 		return err
@@ -104,11 +114,41 @@ func (o *Operator) start(open func(dir string) (Store, error)) error {
 	}
 	if err != nil {
 		o.store, o.failed = nil, err
-		return err
+		return o.failure()
 	}
 	o.backend.join(1)
 	o.sealer.Go(o.runSealer)
 	return nil
+}
+
+// Import makes an empty store, unless there is one already, and lets f take over what it wants of a part of another one.
+func (o *Operator) Import(ctx context.Context, p Part, f func(View) error) (err error) {
+	if err := o.Open(); err != nil {
+		return err
+	}
+	dir, err := o.cfg.Dir()
+	if err != nil {
+		return err
+	}
+	dir = filepath.Join(dir, "imported")
+	other, err := o.backend.disk.Restore(ctx, dir, []Part{p})
+	if err != nil {
+		return &Failure{err}
+	}
+	view := other.View()
+	defer func() {
+		if r := recover(); r != nil {
+			f, ok := r.(*Failure)
+			if !ok {
+				panic(r)
+			}
+			err = f
+		}
+		if e := errors.Join(view.Close(), other.Close(), os.RemoveAll(dir)); err == nil && e != nil {
+			err = &Failure{e}
+		}
+	}()
+	return f(view)
 }
 
 // Close ends the store, after the seals that were begun. Snapshots must be released.
@@ -122,10 +162,13 @@ func (o *Operator) Close() error {
 	err := o.store.Close()
 	o.store, o.failed = nil, errClosed
 	o.backend.join(-1)
-	return err
+	if err != nil {
+		return &Failure{err}
+	}
+	return nil
 }
 
-var errClosed = fmt.Errorf("the state of the operator is closed")
+var errClosed = errors.New("the state of the operator is closed")
 
 // fail ends the work of the task.
 func (o *Operator) fail(err error) {

@@ -30,7 +30,7 @@ func (o *Operator) Snapshot(link bool) (*Snapshot, error) {
 		o.failed = errors.New("the state of the operator is not open")
 	}
 	if o.failed != nil {
-		return nil, o.failed
+		return nil, o.failure()
 	}
 	s := &Snapshot{link: link}
 	f, err := o.freeze(s)

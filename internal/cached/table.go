@@ -250,6 +250,29 @@ func (t *Table[K, V]) decodeRow(at, data []byte) (key K, v V, err error) {
 	return key, v, err
 }
 
+// Adopt takes over the rows that this table has in another store, whose keys and values were written with other codecs.
+func (t *Table[K, V]) Adopt(from View, keys codec.Codec[K], values codec.Codec[V]) error {
+	other := &Table[K, V]{op: t.op, cfg: TableConfig[K, V]{Name: t.cfg.Name, Keys: keys, Values: values}, prefix: t.prefix}
+	for group := t.op.cfg.Groups.Start; group < t.op.cfg.Groups.End; group++ {
+		lower := t.groupPrefix(group)
+		if err := from.Range(lower, after(lower), func(at, data []byte) error {
+			key, v, err := other.decodeRow(at, data)
+			if err != nil {
+				return err
+			}
+			hash := t.cfg.Hash(key)
+			if got := job.KeyGroupOf(hash, t.op.cfg.MaxParallelism); got != group {
+				return fmt.Errorf("key %v of state %s is in key group %d, the checkpoint has it in %d", key, t.cfg.Name, got, group)
+			}
+			t.Put(hash, key, v)
+			return nil
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Range calls f for each entry as it was when Range was called, key groups ascending and keys by their encoding within them, until f returns an error,
 // which it returns. f may change the table.
 func (t *Table[K, V]) Range(f func(key K, v V) error) error {
