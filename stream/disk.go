@@ -19,8 +19,8 @@ type disk struct {
 
 // openDisk gives the operator such a state, if its job wants one. It must be called before tables are made.
 func (e *Env) openDisk() {
-	if e.State != nil {
-		e.disk = &disk{Operator: e.State.NewOperator(cached.OperatorConfig{Groups: e.KeyGroups, MaxParallelism: e.MaxParallelism, Dir: e.WorkDir})}
+	if e.Host.State != nil {
+		e.disk = &disk{Operator: e.Host.State.NewOperator(cached.OperatorConfig{Groups: e.KeyGroups, MaxParallelism: e.MaxParallelism, Dir: e.WorkDir})}
 	}
 }
 

@@ -127,10 +127,8 @@ type Env struct {
 	KeyGroups      job.KeyGroupRange
 	Restored       bool     // the subtask continues from a checkpoint
 	Splits         [][]byte // of a source, on a fresh start
-	// State is the backend that keeps keyed state on disk; nil: keyed state is in memory.
-	State *cached.Backend
-	// TaskDir makes a directory on a disk of the host, which is the subtask's own and is removed when the attempt has ended; see WorkDir.
-	TaskDir func() (string, error)
+	// Host is what the subtask has of its host's disk.
+	Host Host
 	// Wake makes the runtime poll a source again that has said it waits. It may be called from any goroutine.
 	Wake func()
 	// Position of the chain that runs user code now; panics are reported with it. Shared by the operators of a chain.
@@ -143,12 +141,20 @@ type Env struct {
 	disk *disk // of the operator; nil: keyed state is in memory
 }
 
+// Host is what a subtask has of its host's disk.
+type Host struct {
+	// Dir makes a directory that is the subtask's own and is removed when the attempt has ended; see WorkDir.
+	Dir func() (string, error)
+	// State is the backend that keeps keyed state on disk; nil: keyed state is in memory.
+	State *cached.Backend
+}
+
 // WorkDir makes the operator's directory on a disk of the host. It is empty at first, and is removed when the attempt has ended.
 func (e *Env) WorkDir() (string, error) {
-	if e.TaskDir == nil {
+	if e.Host.Dir == nil {
 		return "", errors.New("the operator runs where there is no directory to work in")
 	}
-	task, err := e.TaskDir()
+	task, err := e.Host.Dir()
 	if err != nil {
 		return "", err
 	}

@@ -61,10 +61,10 @@ func (s *submission) add(cmd *cobra.Command) {
 	f.IntVar(&r.Attempts, "restart-attempts", r.Attempts, "restarts before the job fails; in a window, with failure-rate")
 	f.DurationVar(&r.Window, "restart-window", r.Window, "time in which failures are counted, with failure-rate")
 
-	s.backend = choiceOf(string(job.MemoryBackend))
+	s.backend = choiceOf(string(job.MemoryBackend), string(job.PebbleBackend))
 	s.compress = choiceOf(string(job.NoCompression), string(job.ZstdCompression))
 	f.Var(&s.compress, "state-compression", "how state in the files of checkpoints is compressed")
-	f.Var(&s.backend, "state-backend", "where keyed state is while the job runs")
+	f.Var(&s.backend, "state-backend", "where keyed state is while the job runs: in the memory of the executors, or on their disks with a part of it in memory")
 
 	x := &o.Exchange
 	f.IntVar(&x.BatchSize, "batch-size", x.BatchSize, "most records in a batch between tasks")

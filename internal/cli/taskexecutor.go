@@ -19,6 +19,7 @@ func TaskExecutor(p Process, jobs []stream.Definition) int {
 func taskExecutor(p Process, use string, jobs []stream.Definition) *cobra.Command {
 	config := node.TaskExecutorConfig{Jobs: jobs}
 	var logs logFlags
+	var stateMemory byteSize
 	cmd := &cobra.Command{
 		Use: use, Short: "runs a task executor: it runs the tasks of jobs",
 		Long: "Runs a task executor until it is told to stop by SIGINT or SIGTERM; a second signal kills it.\n\n" +
@@ -34,6 +35,7 @@ func taskExecutor(p Process, use string, jobs []stream.Definition) *cobra.Comman
 	f.BoolVar(&config.LocalRecovery, "local-recovery", true, "keep a copy of the state of the latest checkpoints in the data directory, and start tasks from it when they come back")
 	f.IntVar(&config.Slots, "slots", 0, "slots: each takes a subtask of every operator of a job (default: one per CPU)")
 	f.StringVar(&config.DataDir, "data-dir", "", "`DIR` on a disk of this host for what tasks keep there, of this executor alone (default: one below the user's cache directory, when it is needed)")
+	f.Var(&stateMemory, "state-memory", "memory for the state of jobs that keep it on disk, all of them together (default: a quarter of the machine's, or of the limit of the container)")
 	f.DurationVar(&config.RegistrationTimeout, "registration-timeout", 0, "time without a job master after which the process ends; 0: never")
 	addHTTPFlags(cmd, &config.HTTP, ":9249")
 	logs.add(cmd, "info")
@@ -55,6 +57,9 @@ func taskExecutor(p Process, use string, jobs []stream.Definition) *cobra.Comman
 		}
 		if config.Slots == 0 {
 			config.Slots = runtime.NumCPU()
+		}
+		if config.StateMemory = int64(stateMemory); config.StateMemory < node.MinStateMemory && cmd.Flags().Changed("state-memory") {
+			return usagef("--state-memory is %s; it can be %dMiB or more", &stateMemory, node.MinStateMemory>>20)
 		}
 		log, err := logs.logger(p.Stderr)
 		if err != nil {

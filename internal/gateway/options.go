@@ -46,7 +46,10 @@ func CheckOptions(o job.Options) error {
 		{r.Window < 0, "--restart-window", "0 or more", r.Window},
 		{x.BatchSize < 0, "--batch-size", "at least 1", x.BatchSize},
 		{x.Credits < 0, "--credits", "at least 1", x.Credits},
-		{o.Normalize().State.Backend != job.MemoryBackend, "--state-backend", "memory", o.State.Backend},
+		{
+			o.Normalize().State.Backend != job.MemoryBackend && o.State.Backend != job.PebbleBackend, "--state-backend",
+			fmt.Sprintf("%s or %s", job.MemoryBackend, job.PebbleBackend), o.State.Backend,
+		},
 	} {
 		if check.bad {
 			return &Error{

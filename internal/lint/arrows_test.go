@@ -46,7 +46,7 @@ var arrows = map[string][]string{
 	"internal/localstate":  {"internal/job", "internal/checkpoint"},
 	"internal/task":        {"internal/job", "internal/checkpoint", "internal/element", "internal/compression", "stream"},
 	"internal/taskexecutor": {
-		"internal/job", "internal/checkpoint", "internal/element", "internal/gateway", "internal/plan", "internal/task",
+		"internal/cached", "internal/job", "internal/checkpoint", "internal/element", "internal/gateway", "internal/plan", "internal/task",
 		"internal/exchange", "internal/storage", "internal/location", "internal/compression", "internal/segment", "internal/localstate", "stream",
 	},
 	"internal/dirlock":    {},
@@ -69,7 +69,7 @@ var arrows = map[string][]string{
 	"internal/node": {
 		"internal/job", "internal/checkpoint", "internal/element", "internal/gateway", "internal/jobmaster", "internal/taskexecutor",
 		"internal/exchange", "internal/rpc", "internal/storage", "internal/storage/schemes", "internal/inspect", "internal/ha", "internal/masterhook", "internal/plan", "internal/archive",
-		"internal/metrics", "internal/workdir", "internal/retention", "internal/localstate", "stream",
+		"internal/metrics", "internal/workdir", "internal/cached", "internal/lsm", "internal/retention", "internal/localstate", "stream",
 	},
 	"internal/sim": {
 		"internal/rescale",

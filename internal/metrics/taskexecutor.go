@@ -19,15 +19,7 @@ type TaskExecutor struct {
 
 // RegisterTaskExecutor registers the metrics of a task executor.
 func RegisterTaskExecutor(reg prometheus.Registerer, read func() TaskExecutor) error {
-	c := &collector{}
-	var values []func(out chan<- prometheus.Metric, e TaskExecutor)
-	add := func(kind prometheus.ValueType, name, help string, value func(e TaskExecutor) float64) {
-		d := describe(name, help)
-		c.descs = append(c.descs, d)
-		values = append(values, func(out chan<- prometheus.Metric, e TaskExecutor) {
-			out <- prometheus.MustNewConstMetric(d, kind, value(e))
-		})
-	}
+	add, register := valuesOf(reg, read)
 	add(gauge, "weir_taskexecutor_registered", "1 while the executor is registered at a job master, else 0.", func(e TaskExecutor) float64 { return flag(e.Registered) })
 	add(gauge, "weir_taskexecutor_slots", "Slots of the executor.", func(e TaskExecutor) float64 { return float64(e.Slots) })
 	add(gauge, "weir_taskexecutor_tasks", "Tasks of the executor that are not over.", func(e TaskExecutor) float64 { return float64(e.Tasks) })
@@ -38,13 +30,7 @@ func RegisterTaskExecutor(reg prometheus.Registerer, read func() TaskExecutor) e
 	add(counter, "weir_taskexecutor_restored_storage_bytes_total", "State that tasks read from files in the checkpoint storage when they started.", func(e TaskExecutor) float64 { return float64(e.RestoredStorageBytes) })
 	add(counter, "weir_taskexecutor_local_copies_damaged_total", "Local copies of state that were damaged, so that the storage was read instead.", func(e TaskExecutor) float64 { return float64(e.LocalCopiesDamaged) })
 	add(counter, "weir_taskexecutor_local_copies_failed_total", "Local copies of state that could not be made or deleted.", func(e TaskExecutor) float64 { return float64(e.LocalCopiesFailed) })
-	c.collect = func(out chan<- prometheus.Metric) {
-		e := read()
-		for _, value := range values {
-			value(out, e)
-		}
-	}
-	return reg.Register(c)
+	return register()
 }
 
 // RegisterBuild registers what the process is.

@@ -14,7 +14,6 @@ import (
 	"github.com/weirstream/weir/internal/gateway"
 	"github.com/weirstream/weir/internal/storage/schemes"
 	"github.com/weirstream/weir/internal/taskexecutor"
-	"github.com/weirstream/weir/internal/workdir"
 	"github.com/weirstream/weir/stream"
 )
 
@@ -46,9 +45,9 @@ func RunLocal(ctx context.Context, cfg LocalConfig, use func(ctx context.Context
 			return nil, fmt.Errorf("no executor at %s in a local cluster", address)
 		},
 	})
-	dir := workdir.New("")
-	defer closeDir(dir, cfg.Log)
-	executor = newTaskExecutor(TaskExecutorConfig{ID: localAddress, Slots: cfg.Slots, Jobs: cfg.Jobs, Log: cfg.Log}, localAddress, jm, network, dir, opener)
+	host := newHostState("", 0, cfg.Log)
+	defer host.close()
+	executor = newTaskExecutor(TaskExecutorConfig{ID: localAddress, Slots: cfg.Slots, Jobs: cfg.Jobs, Log: cfg.Log}, localAddress, jm, network, host, opener)
 
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return jm.Run(ctx) })

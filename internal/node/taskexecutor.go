@@ -19,7 +19,6 @@ import (
 	"github.com/weirstream/weir/internal/rpc"
 	"github.com/weirstream/weir/internal/storage/schemes"
 	"github.com/weirstream/weir/internal/taskexecutor"
-	"github.com/weirstream/weir/internal/workdir"
 	"github.com/weirstream/weir/stream"
 )
 
@@ -31,6 +30,7 @@ type TaskExecutorConfig struct {
 	Advertise           string // host that others reach it at; empty: the one that reaches the job master
 	Slots               int
 	DataDir             string // of this executor alone; empty: chosen when it is needed
+	StateMemory         int64  // bytes for state on disk; 0: a quarter of what there is
 	LocalRecovery       bool   // keep copies of the latest state in it
 	Jobs                []stream.Definition
 	RegistrationTimeout time.Duration
@@ -42,10 +42,10 @@ type TaskExecutorConfig struct {
 
 // RunTaskExecutor runs a task executor until ctx ends.
 func RunTaskExecutor(ctx context.Context, cfg TaskExecutorConfig) error {
-	dir := workdir.New(cfg.DataDir)
-	defer closeDir(dir, cfg.Log)
+	host := newHostState(cfg.DataDir, cfg.StateMemory, cfg.Log)
+	defer host.close()
 	if cfg.DataDir != "" {
-		if err := dir.Open(); err != nil {
+		if err := host.dir.Open(); err != nil {
 			return err
 		}
 	}
@@ -70,15 +70,15 @@ func RunTaskExecutor(ctx context.Context, cfg TaskExecutorConfig) error {
 	defer peers.close()
 	network := exchange.NewNetwork(exchange.Config{Address: address, Frames: frames{}, Dial: peers.openExchange})
 	if cfg.ID == "" && cfg.DataDir != "" {
-		host, _, _ := net.SplitHostPort(address) // it was joined a moment ago
-		if cfg.ID, err = dir.ID(host + "-" + randomHex(4)); err != nil {
+		name, _, _ := net.SplitHostPort(address) // it was joined a moment ago
+		if cfg.ID, err = host.dir.ID(name + "-" + randomHex(4)); err != nil {
 			_ = lis.Close()
 			return err
 		}
 	}
-	e := newTaskExecutor(cfg, address, rpc.NewJobMaster(conn), network, dir, opener)
+	e := newTaskExecutor(cfg, address, rpc.NewJobMaster(conn), network, host, opener)
 
-	web, err := newHTTPServer(cfg.HTTP, cfg.Log, processOf(e, cfg.JobMaster, opener))
+	web, err := newHTTPServer(cfg.HTTP, cfg.Log, processOf(e, cfg.JobMaster, opener, host))
 	if err != nil {
 		_ = lis.Close()
 		return err
@@ -98,18 +98,13 @@ func RunTaskExecutor(ctx context.Context, cfg TaskExecutorConfig) error {
 	return g.Wait()
 }
 
-func closeDir(dir *workdir.Dir, log *zap.Logger) {
-	if err := dir.Close(); err != nil {
-		log.Warn("files of tasks left behind", zap.Error(err))
-	}
-}
-
 // processOf is what the HTTP server tells of an executor.
-func processOf(e *taskexecutor.Executor, jobMaster string, opener *schemes.Opener) process {
+func processOf(e *taskexecutor.Executor, jobMaster string, opener *schemes.Opener, host *hostState) process {
 	return process{
 		measure: func(reg prometheus.Registerer) error {
 			return errors.Join(
-				metrics.RegisterTaskExecutor(reg, func() metrics.TaskExecutor { return metrics.TaskExecutor(e.Stats()) }), measureStorage(reg, opener))
+				metrics.RegisterTaskExecutor(reg, func() metrics.TaskExecutor { return metrics.TaskExecutor(e.Stats()) }),
+				metrics.RegisterState(reg, func() metrics.State { return metrics.State(host.backend.Stats()) }), measureStorage(reg, opener))
 		},
 		ready: func(context.Context) error {
 			if !e.Registered() {
@@ -120,19 +115,19 @@ func processOf(e *taskexecutor.Executor, jobMaster string, opener *schemes.Opene
 	}
 }
 
-func newTaskExecutor(cfg TaskExecutorConfig, address string, jm gateway.JobMaster, network *exchange.Network, dir *workdir.Dir, opener *schemes.Opener) *taskexecutor.Executor {
+func newTaskExecutor(cfg TaskExecutorConfig, address string, jm gateway.JobMaster, network *exchange.Network, host *hostState, opener *schemes.Opener) *taskexecutor.Executor {
 	id := cfg.ID
 	if id == "" {
 		id = address
 	}
 	var local *localstate.Store
 	if cfg.LocalRecovery {
-		local = localstate.New(cfg.Log.Named("local"), dir.Local)
+		local = localstate.New(cfg.Log.Named("local"), host.dir.Local)
 	}
 	return taskexecutor.New(taskexecutor.Config{
 		Local: local,
 		ID:    job.ExecutorID(id), Incarnation: randomHex(8), Address: address, Slots: cfg.Slots, Version: Version(), Jobs: cfg.Jobs,
-		Log: cfg.Log, JobMaster: jm, Network: network, OpenStorage: newStorages(opener).open, RegistrationTimeout: cfg.RegistrationTimeout, Dir: dir,
+		Log: cfg.Log, JobMaster: jm, Network: network, OpenStorage: newStorages(opener).open, RegistrationTimeout: cfg.RegistrationTimeout, Dir: host.dir, State: host.backend,
 	})
 }
 

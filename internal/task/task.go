@@ -435,6 +435,9 @@ func (t *Task) guard(f func() error) (err error) {
 
 // panicked is the error of a panic in an operator's code. It is called by the deferred function that has recovered r.
 func (t *Task) panicked(op Operator, r any) error {
+	if err, ok := r.(error); ok && stream.IsStateFailure(err) {
+		return &stream.OperatorError{Operator: op.ID, Err: err} // no fault of the code that it went through
+	}
 	t.cfg.Log.Error("panic", zap.String("operator", op.ID), zap.Any("value", r), zap.ByteString("stack", debug.Stack()))
 	text := fmt.Sprintf("panic: %v", r)
 	if at := origin(); at != "" {

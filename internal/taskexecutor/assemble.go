@@ -27,7 +27,7 @@ func (e *Executor) assemble(t *runningTask, outs *exchange.Outputs, files *state
 		list = append(list, o)
 	}
 	groups := job.KeyGroups(t.attempt.Task.Subtask, t.vertex.Parallelism, t.vertex.MaxParallelism)
-	built, err := t.program.Build(t.vertex.ID, t.env(groups, e.cfg.Dir), func(edge string) any { return outputs[edge].In() })
+	built, err := t.program.Build(t.vertex.ID, t.env(groups, e), func(edge string) any { return outputs[edge].In() })
 	if err != nil {
 		return task.Config{}, err
 	}
@@ -49,12 +49,15 @@ func (e *Executor) assemble(t *runningTask, outs *exchange.Outputs, files *state
 	return cfg, nil
 }
 
-func (t *runningTask) env(groups job.KeyGroupRange, dir Dir) stream.Env {
+func (t *runningTask) env(groups job.KeyGroupRange, e *Executor) stream.Env {
 	env := stream.Env{
 		Job: t.deploy.Graph.Name, JobID: string(t.deploy.Job),
 		Subtask: t.attempt.Task.Subtask, Parallelism: t.vertex.Parallelism, MaxParallelism: t.vertex.MaxParallelism,
 		Attempt: t.attempt.Attempt, KeyGroups: groups, Restored: t.deployment.Restore != nil, Wake: t.mail.Wake,
-		TaskDir: func() (string, error) { return dir.Task(t.attempt) },
+		Host: stream.Host{Dir: func() (string, error) { return e.cfg.Dir.Task(t.attempt) }},
+	}
+	if t.deploy.Options.State.Backend == job.PebbleBackend {
+		env.Host.State = e.cfg.State
 	}
 	for _, i := range t.deployment.Splits {
 		env.Splits = append(env.Splits, t.vertex.Splits[i])

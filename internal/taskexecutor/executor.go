@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/weirstream/weir/internal/cached"
 	"github.com/weirstream/weir/internal/checkpoint"
 	"github.com/weirstream/weir/internal/compression"
 	"github.com/weirstream/weir/internal/exchange"
@@ -35,6 +36,8 @@ type Config struct {
 	Local *localstate.Store
 	// Dir is where tasks may have files of their own.
 	Dir Dir
+	// State is the backend for jobs that keep their state on disk.
+	State *cached.Backend
 	// OpenStorage opens a storage by URL or path. readOnly says that nothing will be written there, so that nothing has to be made or tried.
 	OpenStorage func(ctx context.Context, location string, readOnly bool) (Storage, error)
 	// RegistrationTimeout is how long the executor looks for a job master before it gives up; 0: for ever.

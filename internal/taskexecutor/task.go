@@ -151,6 +151,9 @@ func outcome(ctx context.Context, err error) (job.TaskState, job.Failure) {
 	if errors.As(err, &op) {
 		f.Class, f.Operator, f.Message = job.FailureTask, op.Operator, op.Err.Error()
 	}
+	if stream.IsStateFailure(err) { // the disk of this host, not the operator
+		f.Class = job.FailureInfrastructure
+	}
 	if errors.Is(err, exchange.ErrRecord) {
 		f.Class = job.FailureTask
 	}
