@@ -5,16 +5,55 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
 	"go.uber.org/goleak"
 
+	"github.com/weirstream/weir/internal/cached"
 	"github.com/weirstream/weir/internal/job"
+	"github.com/weirstream/weir/internal/lsm"
 	"github.com/weirstream/weir/stream/codec"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(bothBackends{m}) }
+
+// bothBackends runs all tests with state in memory, and then with state on disk, of which very little is in memory.
+type bothBackends struct{ m *testing.M }
+
+// onDisk is the directory of the tests that run with state on disk.
+var onDisk struct {
+	dir   string
+	state *cached.Backend
+	envs  []*Env
+}
+
+func (b bothBackends) Run() int {
+	if code := b.m.Run(); code != 0 {
+		return code
+	}
+	dir, err := os.MkdirTemp("", "weir-stream")
+	if err != nil {
+		panic(err)
+	}
+	blocks := lsm.NewCache(1 << 20)
+	onDisk.dir, onDisk.state = dir, cached.New(lsm.Disk{Cache: blocks}, 64<<10)
+	code := b.m.Run()
+	for _, env := range onDisk.envs {
+		if env.disk != nil {
+			if err := env.disk.Close(); err != nil {
+				panic(err)
+			}
+		}
+	}
+	blocks.Close()
+	if err := os.RemoveAll(dir); err != nil {
+		panic(err)
+	}
+	return code
+}
 
 // record is what a test collects.
 type record[T any] struct {
@@ -49,10 +88,16 @@ func (nowhere[T]) Open(SourceEnv) (Reader[T], error)             { return nil, e
 const testMaxParallelism = 16
 
 func testEnv(operator string) *Env {
-	return &Env{
+	env := &Env{
 		Job: "test", JobID: "j1", Operator: operator, Index: 3, Running: new(int), Attempt: 2,
 		Parallelism: 1, MaxParallelism: testMaxParallelism, KeyGroups: job.KeyGroupRange{End: testMaxParallelism},
 	}
+	if onDisk.state != nil {
+		onDisk.envs = append(onDisk.envs, env)
+		dir := filepath.Join(onDisk.dir, fmt.Sprint(len(onDisk.envs)))
+		env.Host = Host{State: onDisk.state, Dir: func() (string, error) { return dir, os.MkdirAll(dir, 0o755) }}
+	}
+	return env
 }
 
 // built is an operator that a test drives.
