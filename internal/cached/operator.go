@@ -65,7 +65,7 @@ func (f *Failure) Unwrap() error { return f.Err }
 // maxSeals bounds the seals that wait for those before them; a task makes no more snapshots at a time, and one seal for itself.
 const maxSeals = 8
 
-// NewOperator returns an operator without tables. It must be opened before they are used, and closed.
+// NewOperator returns an operator without tables. It must be closed.
 func (b *Backend) NewOperator(cfg OperatorConfig) *Operator {
 	return &Operator{backend: b, cfg: cfg, bare: true, generation: 1, jobs: make(chan *seal, maxSeals)}
 }
@@ -80,7 +80,7 @@ func (o *Operator) add(t table) {
 	slices.SortStableFunc(o.tables, func(a, b table) int { return int(int64(a.id()) - int64(b.id())) })
 }
 
-// Open makes an empty store, unless there is one already. Errors of the disk are a *Failure here, too.
+// Open makes an empty store, unless there is one already; it is made at the latest when something has to be sealed. Errors of the disk are a *Failure here, too.
 func (o *Operator) Open() error {
 	if o.store != nil || o.failed != nil {
 		return o.failure()
@@ -97,6 +97,9 @@ func (o *Operator) failure() error {
 
 // Restore makes the store of parts of others, in the place of Open.
 func (o *Operator) Restore(ctx context.Context, parts []Part) error {
+	if o.store != nil && o.failed == nil {
+		o.failed = errors.New("state is restored into an operator that is open")
+	}
 	if o.failed != nil {
 		return o.failure()
 	}
@@ -302,6 +305,9 @@ func (o *Operator) beginSeal() {
 
 // freeze begins a seal of everything that was written until now.
 func (o *Operator) freeze(snapshot *Snapshot) (*seal, error) {
+	if err := o.Open(); err != nil {
+		return nil, err
+	}
 	s := &seal{after: o.generation - 1, until: o.generation, bare: o.bare, snapshot: snapshot, done: make(chan struct{})}
 	for _, t := range o.tables {
 		f, err := t.freeze(s.after)

@@ -26,9 +26,6 @@ func (o *Operator) Snapshot(link bool) (*Snapshot, error) {
 	if o.failed == nil {
 		o.failed = o.reaped()
 	}
-	if o.failed == nil && o.store == nil {
-		o.failed = errors.New("the state of the operator is not open")
-	}
 	if o.failed != nil {
 		return nil, o.failure()
 	}
