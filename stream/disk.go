@@ -20,7 +20,7 @@ type disk struct {
 // openDisk gives the operator such a state, if its job wants one. It must be called before tables are made.
 func (e *Env) openDisk() {
 	if e.Host.State != nil {
-		e.disk = &disk{Operator: e.Host.State.NewOperator(cached.OperatorConfig{Groups: e.KeyGroups, MaxParallelism: e.MaxParallelism, Dir: e.WorkDir})}
+		e.Host.disk = &disk{Operator: e.Host.State.NewOperator(cached.OperatorConfig{Groups: e.KeyGroups, MaxParallelism: e.MaxParallelism, Dir: e.WorkDir})}
 	}
 }
 
@@ -38,10 +38,10 @@ type diskRows[K comparable, V any] struct {
 
 func newDiskRows[K comparable, V any](env *Env, spec rowsSpec[K, V]) rows[K, V] {
 	return &diskRows[K, V]{
-		Table: cached.NewTable(env.disk.Operator, cached.TableConfig[K, V]{
+		Table: cached.NewTable(env.Host.disk.Operator, cached.TableConfig[K, V]{
 			Name: spec.name, Keys: spec.keys, Values: spec.values, Hash: spec.hash, Plain: spec.plain, OwnKey: ownKey(spec.keys),
 		}),
-		disk: env.disk,
+		disk: env.Host.disk,
 	}
 }
 
@@ -112,7 +112,7 @@ func adoptRows[K comparable, V any](to rows[K, V], from cached.View, keys codec.
 
 // Backend implements FileStateful.
 func (o *keyedOperator[K, T]) Backend() string {
-	if o.env.disk == nil {
+	if o.env.Host.disk == nil {
 		return string(job.MemoryBackend)
 	}
 	return string(job.PebbleBackend)
@@ -121,7 +121,7 @@ func (o *keyedOperator[K, T]) Backend() string {
 // RestoreFiles implements FileStateful. Files whose states have the types that they were written with become the operator's own; those of other states are
 // read with the old types and written with those of today.
 func (o *keyedOperator[K, T]) RestoreFiles(ctx context.Context, parts []RestoredFiles) error {
-	if o.env.disk == nil {
+	if o.env.Host.disk == nil {
 		return Permanent(o.env.fail(fmt.Errorf("the checkpoint has its state in files of the backend %s, and the job keeps state in memory: run it with --state-backend %s, or start from a savepoint in the canonical form",
 			job.PebbleBackend, job.PebbleBackend)))
 	}
@@ -140,10 +140,10 @@ func (o *keyedOperator[K, T]) RestoreFiles(ctx context.Context, parts []Restored
 		}
 	}
 	if same {
-		return o.env.fail(o.env.disk.Restore(ctx, in))
+		return o.env.fail(o.env.Host.disk.Restore(ctx, in))
 	}
 	for i, p := range parts {
-		if err := o.env.disk.Import(ctx, in[i], func(from cached.View) error { return o.adopt(p.Written, from) }); err != nil {
+		if err := o.env.Host.disk.Import(ctx, in[i], func(from cached.View) error { return o.adopt(p.Written, from) }); err != nil {
 			return o.env.fail(err)
 		}
 	}

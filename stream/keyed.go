@@ -299,18 +299,18 @@ func (o *keyedOperator[K, T]) Open() error {
 
 // openState makes the state ready, unless a restore has done that.
 func (o *keyedOperator[K, T]) openState() error {
-	if o.env.disk == nil {
+	if o.env.Host.disk == nil {
 		return nil
 	}
-	return o.env.fail(o.env.disk.Open())
+	return o.env.fail(o.env.Host.disk.Open())
 }
 
 // Close implements Operator.
 func (o *keyedOperator[K, T]) Close() error {
-	if o.env.disk == nil {
+	if o.env.Host.disk == nil {
 		return nil
 	}
-	return o.env.fail(o.env.disk.Close())
+	return o.env.fail(o.env.Host.disk.Close())
 }
 
 // Tick implements TimeListener.
@@ -348,15 +348,15 @@ func (o *keyedOperator[K, T]) Schemas() []StateSchema {
 }
 
 func (o *keyedOperator[K, T]) SnapshotKeyed() (KeyedSnapshot, error) {
-	if o.env.disk == nil {
+	if o.env.Host.disk == nil {
 		return o.snapshotTables()
 	}
-	state, err := o.env.disk.Operator.Snapshot(true)
+	state, err := o.env.Host.disk.Operator.Snapshot(true)
 	if err != nil {
 		return nil, o.env.fail(err)
 	}
-	o.env.disk.taking = state
-	defer func() { o.env.disk.taking = nil }()
+	o.env.Host.disk.taking = state
+	defer func() { o.env.Host.disk.taking = nil }()
 	tables, err := o.snapshotTables()
 	if err != nil {
 		state.Release()

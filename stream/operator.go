@@ -137,8 +137,6 @@ type Env struct {
 	Clock *Clock
 	// Index of the operator in its chain.
 	Index int
-
-	disk *disk // of the operator; nil: keyed state is in memory
 }
 
 // Host is what a subtask has of its host's disk.
@@ -147,6 +145,8 @@ type Host struct {
 	Dir func() (string, error)
 	// State is the backend that keeps keyed state on disk; nil: keyed state is in memory.
 	State *cached.Backend
+
+	disk *disk // what the operator has there; nil: keyed state is in memory
 }
 
 // WorkDir makes the operator's directory on a disk of the host. It is empty at first, and is removed when the attempt has ended.

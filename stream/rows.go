@@ -47,7 +47,7 @@ type rowsSpec[K comparable, V any] struct {
 // newRows makes the table of a state in the backend of the job. Its entries own their keys: the strings of a record are part of the text of its
 // whole batch.
 func newRows[K comparable, V any](env *Env, spec rowsSpec[K, V]) rows[K, V] {
-	if env.disk != nil {
+	if env.Host.disk != nil {
 		return newDiskRows(env, spec)
 	}
 	t := &memoryRows[K, V]{Table: state.NewTable[K, V](env.KeyGroups, env.MaxParallelism)}

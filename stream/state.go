@@ -158,7 +158,7 @@ func newValueTable[K comparable, V any](env *Env, of *declaration[K, V], keys ke
 		of: of, keys: keys,
 		rows:           newRows(env, rowsSpec[K, V]{name: of.id, keys: keys.codec, values: of.codec, hash: keys.hash, plain: plain}),
 		maxParallelism: env.MaxParallelism,
-		plain:          plain || env.disk != nil, // what is on disk is encoded already
+		plain:          plain || env.Host.disk != nil, // what is on disk is encoded already
 	}
 	if d, ok := t.rows.(*diskRows[K, V]); ok {
 		t.old = d.Old

@@ -42,8 +42,8 @@ func (b bothBackends) Run() int {
 	onDisk.dir, onDisk.state = dir, cached.New(lsm.Disk{Cache: blocks}, 64<<10)
 	code := b.m.Run()
 	for _, env := range onDisk.envs {
-		if env.disk != nil {
-			if err := env.disk.Close(); err != nil {
+		if env.Host.disk != nil {
+			if err := env.Host.disk.Close(); err != nil {
 				panic(err)
 			}
 		}

@@ -63,6 +63,7 @@ type scenario struct {
 	params                   map[string]string
 	interval                 time.Duration
 	kills                    int
+	backend                  job.Backend
 }
 
 func TestKill9_Flights_IsExact(t *testing.T) {
@@ -83,6 +84,23 @@ func TestKill9_ShortInterval_IsExact(t *testing.T) {
 	run(t, scenario{
 		job: "flights", input: "flights-3m.csv.gz", want: "flights-3m-by-origin.csv.gz", header: "origin,flights,delay_sum,delay_min,delay_max",
 		params: map[string]string{"rate": "160000"}, interval: 100 * time.Millisecond, kills: kills(t, 8),
+	})
+}
+
+// State on disk: what is in memory is far less than all of it, checkpoints share files, and what was killed starts from them.
+func TestKill9_StateOnDisk_IsExact(t *testing.T) {
+	t.Setenv("WEIR_STATE_MEMORY", "8MiB") // of the executors
+	t.Run("wordcount", func(t *testing.T) {
+		run(t, scenario{
+			job: "wordcount", input: "kjv.txt.gz", want: "kjv-wordcount.csv.gz",
+			params: map[string]string{"rate": "1500"}, interval: 300 * time.Millisecond, kills: kills(t, 8), backend: job.PebbleBackend,
+		})
+	})
+	t.Run("flights", func(t *testing.T) {
+		run(t, scenario{
+			job: "flights", input: "flights-3m.csv.gz", want: "flights-3m-by-origin.csv.gz", header: "origin,flights,delay_sum,delay_min,delay_max",
+			params: map[string]string{"rate": "160000"}, interval: 200 * time.Millisecond, kills: kills(t, 6), backend: job.PebbleBackend,
+		})
 	})
 }
 
@@ -125,7 +143,7 @@ func run(t *testing.T, s scenario) {
 	}
 	id, err := c.Jobs.Submit(t.Context(), gateway.Submission{
 		JobName: s.job, Params: params,
-		Options: job.Options{Parallelism: 4, Checkpoint: job.CheckpointOptions{Interval: s.interval}},
+		Options: job.Options{Parallelism: 4, Checkpoint: job.CheckpointOptions{Interval: s.interval}, State: job.StateOptions{Backend: s.backend}},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -64,6 +64,7 @@ func registered(t *testing.T, f *fake) *prometheus.Registry {
 	for _, err := range []error{
 		RegisterJobMaster(t.Context(), reg, f), RegisterBuild(reg, "v1"),
 		RegisterTaskExecutor(reg, func() TaskExecutor { return TaskExecutor{true, 4, 3, 2, 10, 1000, 500, 60, 7, 8} }),
+		RegisterState(reg, func() State { return State{2, 1 << 20, 3, 4, 5, 6, 7, 8, 1500 * time.Millisecond} }),
 		RegisterStorage(reg, func() Requests { return Requests{[]Operation{{"put", 5, 2, 1, 3 * time.Second}}, 10, 20} }),
 	} {
 		if err != nil {
