@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weirstream/weir/internal/cli/format"
 	"github.com/weirstream/weir/internal/node"
 	"github.com/weirstream/weir/stream"
 )
@@ -19,7 +20,7 @@ func TaskExecutor(p Process, jobs []stream.Definition) int {
 func taskExecutor(p Process, use string, jobs []stream.Definition) *cobra.Command {
 	config := node.TaskExecutorConfig{Jobs: jobs}
 	var logs logFlags
-	var stateMemory byteSize
+	var stateMemory format.ByteSize
 	cmd := &cobra.Command{
 		Use: use, Short: "runs a task executor: it runs the tasks of jobs",
 		Long: "Runs a task executor until it is told to stop by SIGINT or SIGTERM; a second signal kills it.\n\n" +

@@ -1,10 +1,10 @@
-package cli
+package format
 
 import "testing"
 
 func TestByteSize_ReadsWhatItWrites(t *testing.T) {
 	for text, want := range map[string]int64{"0": 0, "17": 17, "17B": 17, "3KiB": 3 << 10, "512MiB": 512 << 20, "2 GiB": 2 << 30, "2048KiB": 2 << 20} {
-		var got, again byteSize
+		var got, again ByteSize
 		if err := got.Set(text); err != nil || int64(got) != want {
 			t.Errorf("%q is %d, %v, want %d", text, got, err, want)
 		}
@@ -13,7 +13,7 @@ func TestByteSize_ReadsWhatItWrites(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"", "MiB", "-1", "1.5GiB", "1 MB", "99999999999GiB", "1TiB"} {
-		if err := new(byteSize).Set(text); err == nil {
+		if err := new(ByteSize).Set(text); err == nil {
 			t.Errorf("%q is a size", text)
 		}
 	}
