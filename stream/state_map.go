@@ -142,6 +142,7 @@ func newMapTable[K, U comparable, V any](env *Env, op *operatorContext, of *decl
 	t := &mapTable[K, U, V]{of: of, keys: keys, users: users, maxParallelism: env.MaxParallelism, clock: op.clock}
 	t.heads = newRows(env, rowsSpec[K, linked.Head[U]]{
 		name: of.id + "/heads", keys: keys.codec, values: linked.HeadCodec[U]{Users: users.codec}, hash: keys.hash,
+		plain: codec.Plain[K]() && codec.Plain[U](),
 	})
 	t.entries = newRows(env, rowsSpec[linked.Member[K, U], linked.Entry[U, V]]{
 		name: of.id, keys: linked.MemberCodec[K, U]{Keys: keys.codec, Users: users.codec},
@@ -149,6 +150,7 @@ func newMapTable[K, U comparable, V any](env *Env, op *operatorContext, of *decl
 		hash: func(m linked.Member[K, U]) uint64 {
 			return linked.HashOf(keys.hash(m.Key), users.hash(m.User), env.MaxParallelism)
 		},
+		plain: codec.Plain[K]() && codec.Plain[U]() && of.plain,
 	})
 	cfg := linked.Config[K, U, V]{Heads: t.heads, Entries: t.entries, Hash: users.hash, MaxParallelism: env.MaxParallelism, OwnValue: of.own}
 	if own := codec.Owned(users.codec); own != nil {
@@ -203,7 +205,7 @@ func (t *mapTable[K, U, V]) resolve(written StateSchema) (keys codec.Codec[K], u
 
 func (t *mapTable[K, U, V]) snapshot() (tableSnapshot, error) {
 	view := &mapSnapshot[K, U, V]{of: t, heads: t.heads.Snapshot(), entries: t.entries.Snapshot(), now: t.clock.now}
-	if t.of.plain {
+	if _, onDisk := t.heads.(*diskRows[K, linked.Head[U]]); onDisk || t.of.plain { // what is on disk is encoded already
 		return view, nil
 	}
 	return encodeAll(view, view.heads.Groups())
