@@ -332,6 +332,9 @@ func (e *expiring) fill(t *testing.T, from, to int) {
 }
 
 func TestTTL_WhatNobodyTouches_IsCleanedUpALittleAtATime(t *testing.T) {
+	if onDisk.state != nil {
+		t.Skip("on disk a sweep begins when what was in memory is sealed, which nothing does here")
+	}
 	const keys, rows = 3000, 7
 	e := newExpiring(t, allGroups(), life{d: testTTL})
 	e.now(1000)
