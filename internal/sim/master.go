@@ -281,8 +281,8 @@ func (m *master) deploy() {
 		m.s.note("   restores from %d", from.Metadata.ID)
 	}
 	m.s.watch.restores(m.s, from)
-	if m.rescaling.begins && len(placements) > 0 {
-		m.rescaling.begins = false
+	if m.s.plans.due && len(placements) > 0 {
+		m.s.plans.due = false
 		m.s.watch.begins(m.s, placements, from)
 	}
 	tasks, err := gateway.Deployments(m.s.work.graph, placements, from)

@@ -21,8 +21,6 @@ type rescaling struct {
 	request coordinator.RequestID // of its checkpoint; 0: none
 	graph   *job.Graph            // in force in the scheduler; nil: that of the record
 	untold  *job.Graph            // in force in the scheduler, not in the coordinator; nil: none
-	// begins: the tasks that are deployed next are the first of their plan that anybody deploys, or of the first that this job master does.
-	begins bool
 }
 
 // plans are the workloads of a job by the fingerprints of their graphs, and what is known of the one in force.
@@ -30,6 +28,8 @@ type plans struct {
 	all     map[string]*workload
 	attempt int     // the first of the plan
 	floor   *prefix // of the checkpoint that its tasks were started from first: what had finished before is in no later one; nil: none
+	// due: the tasks that are deployed next may be the first of their plan. It outlives job masters, which may die before they deploy any (seed 20889).
+	due bool
 }
 
 func (s *Sim) planOf(fingerprint string) *workload {
@@ -156,7 +156,7 @@ func (m *master) checkpointForRescale(e coordinator.Reply) {
 
 // replanned: the scheduler goes by another graph.
 func (m *master) replanned(g *job.Graph) {
-	m.rescaling.graph, m.rescaling.untold, m.rescaling.begins = g, g, true
+	m.rescaling.graph, m.rescaling.untold, m.s.plans.due = g, g, true
 	m.running.deploying = nil
 	clear(m.running.placed)
 	clear(m.running.failing)
@@ -176,7 +176,7 @@ func (m *master) tellCoordinator() bool {
 
 // adopt goes by a plan from now on.
 func (m *master) adopt(w *workload) {
-	m.rescaling.begins = m.rescaling.begins || w != m.s.work
+	m.s.plans.due = m.s.plans.due || w != m.s.work
 	m.work, m.s.work = w, w
 }
 
