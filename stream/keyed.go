@@ -272,7 +272,6 @@ func (o *aggregateOperator[K, T, A, R]) Finish() error {
 
 // keyedOperator is what all keyed operators have: the key of the current record, and states by key group.
 type keyedOperator[K comparable, T any] struct {
-	stateless
 	env *Env
 	key func(T) K
 	ctx Context[K]

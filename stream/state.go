@@ -301,6 +301,7 @@ func (t *valueTable[K, V]) sweep(now Timestamp) Timestamp {
 			t.rows.Delete(hash, key)
 		case someLive:
 			t.rows.Put(hash, key, left)
+		case allLive: // it was changed since it was shown
 		}
 	}
 	clear(t.expired)

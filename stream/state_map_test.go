@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -150,7 +151,7 @@ func (n *nested) step(t *testing.T, c *Context[int], old nest, rng *rand.Rand) n
 		n.sums.Add(In(c, w), int64(v))
 		before := 0
 		if p := e[sums]; len(p) > 0 {
-			fmt.Sscanf(p[0], "=%d", &before)
+			before, _ = strconv.Atoi(strings.TrimPrefix(p[0], "="))
 		}
 		e[sums] = pairs{fmt.Sprint("=", before+v)}
 	case 11:

@@ -160,7 +160,6 @@ func (s *timers[K]) next(d TimeDomain) Timestamp {
 // timerState is the timers of one domain as a state of an operator.
 type timerState[K comparable] struct {
 	domain TimeDomain
-	index  int
 }
 
 func (s *timerState[K]) name() string {

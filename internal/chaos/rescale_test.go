@@ -64,7 +64,7 @@ func unpacked(t *testing.T, file, dir string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer in.Close()
+	defer func() { _ = in.Close() }() // it was only read
 	z, err := gzip.NewReader(in)
 	if err != nil {
 		t.Fatal(err)

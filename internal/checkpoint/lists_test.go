@@ -184,7 +184,6 @@ func TestAssign_BroadcastState_OfAFinishedSubtask_ComesFromAnother(t *testing.T)
 	}}
 	for _, parallelism := range []int{2, 3} {
 		g := graphOf(parallelism, 8, []string{"a"})
-		got := make([]map[string][]string, 0)
 		md := metadataOf(v)
 		if parallelism != 2 { // an ended subtask fixes the parallelism; see Assign
 			md.Vertices[0].Subtasks[0].Ended = false
@@ -193,7 +192,7 @@ func TestAssign_BroadcastState_OfAFinishedSubtask_ComesFromAnother(t *testing.T)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got = given(t, out, "a", parallelism)
+		got := given(t, out, "a", parallelism)
 		for i := range got {
 			if s := strings.Join(got[i]["rules"], ""); s != "x;y;" {
 				t.Errorf("parallelism %d: subtask %d has %q", parallelism, i, s)

@@ -76,7 +76,7 @@ func goldenLists(j *stream.Job, in stream.Stream[goldenLine], hold goldenHold) s
 func goldenListModel(lines []string) []string {
 	for i, l := range lines {
 		if l[0] == 'k' {
-			lines[i] += fmt.Sprint(" mark0=1 mark1=1 mark2=1")
+			lines[i] += " mark0=1 mark1=1 mark2=1"
 		}
 	}
 	for range 2 {
