@@ -100,9 +100,10 @@ func (r *rescales) run(ctx context.Context, n int) (killed int) {
 			return killed
 		}
 		asked := make(chan struct{})
+		to := 1 + (r.parallelism+r.random.IntN(3))%4 // another one than it has
 		go func() {
 			defer close(asked)
-			r.rescale(ctx)
+			r.rescale(ctx, to)
 		}()
 		if r.random.IntN(2) == 0 {
 			<-asked
@@ -119,10 +120,9 @@ func (r *rescales) run(ctx context.Context, n int) (killed int) {
 }
 
 // rescale asks for another parallelism. Whatever comes of it, the job goes on, by the old plan or by the new one.
-func (r *rescales) rescale(ctx context.Context) {
+func (r *rescales) rescale(ctx context.Context, to int) {
 	limited, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	to := 1 + (r.parallelism+r.random.IntN(3))%4 // another one than it has
 	got, err := r.c.Jobs.Rescale(limited, gateway.RescaleJob{Job: r.id, Parallelism: to, Wait: 5 * time.Second})
 	switch {
 	case err == nil:
