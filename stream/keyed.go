@@ -420,6 +420,12 @@ func (s keyedSnapshot) AppendGroup(dst []byte, group int) ([]byte, error) {
 	return dst, nil
 }
 
+func (s keyedSnapshot) ReleaseGroup(group int) {
+	for _, t := range s {
+		t.releaseGroup(group)
+	}
+}
+
 func (s keyedSnapshot) Release() {
 	for _, t := range s {
 		t.release()

@@ -85,6 +85,8 @@ type KeyedStateful interface {
 type KeyedSnapshot interface {
 	// AppendGroup encodes the state of one key group after dst.
 	AppendGroup(dst []byte, group int) ([]byte, error)
+	// ReleaseGroup lets go of one key group, which is not read any more: of much state a part can be free again while the rest is being written.
+	ReleaseGroup(group int)
 	// Release lets go of the view. It may be called more than once.
 	Release()
 }

@@ -32,6 +32,8 @@ type rowsSnapshot[K comparable, V any] interface {
 	Get(hash uint64, key K) (v V, ok bool, err error)
 	// Range calls f for each entry of a key group until f returns an error, which it returns. f may call Get.
 	Range(group int, f func(key K, v V) error) error
+	// ReleaseGroup lets go of one key group, which is not read any more.
+	ReleaseGroup(group int)
 	Release()
 }
 

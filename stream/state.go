@@ -133,6 +133,7 @@ type keyedTable[K comparable] interface {
 // tableSnapshot is a consistent view of a table.
 type tableSnapshot interface {
 	appendGroup(dst []byte, group int) ([]byte, error)
+	releaseGroup(group int)
 	release()
 }
 
@@ -252,6 +253,8 @@ func insertCount(dst []byte, start int, n uint64) []byte {
 	return slices.Insert(dst, start, binary.AppendUvarint(room[:0], n)...)
 }
 
+func (s *valueSnapshot[K, V]) releaseGroup(group int) { s.rows.ReleaseGroup(group) }
+
 func (s *valueSnapshot[K, V]) release() { s.rows.Release() }
 
 type encodedSnapshot struct {
@@ -262,6 +265,8 @@ type encodedSnapshot struct {
 func (s encodedSnapshot) appendGroup(dst []byte, group int) ([]byte, error) {
 	return append(dst, s.groups[group-s.first]...), nil
 }
+
+func (s encodedSnapshot) releaseGroup(group int) { s.groups[group-s.first] = nil }
 
 func (encodedSnapshot) release() {}
 

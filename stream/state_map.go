@@ -256,6 +256,11 @@ func (s *mapSnapshot[K, U, V]) appendGroup(dst []byte, group int) ([]byte, error
 	return insertCount(dst, start, keys), err
 }
 
+func (s *mapSnapshot[K, U, V]) releaseGroup(group int) {
+	s.heads.ReleaseGroup(group)
+	s.entries.ReleaseGroup(group)
+}
+
 func (s *mapSnapshot[K, U, V]) release() {
 	s.heads.Release()
 	s.entries.Release()

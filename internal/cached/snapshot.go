@@ -148,6 +148,9 @@ func (r *Rows[K, V]) Range(group int, f func(key K, v V) error) error {
 	})
 }
 
+// ReleaseGroup does nothing: what is frozen on disk costs the table nothing.
+func (r *Rows[K, V]) ReleaseGroup(int) {}
+
 // Release does nothing: the snapshot is released by who took it.
 func (r *Rows[K, V]) Release() {}
 

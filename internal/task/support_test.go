@@ -124,6 +124,8 @@ func (s *keyedSnapshot) AppendGroup(dst []byte, group int) ([]byte, error) {
 	return append(dst, s.groups[group]...), nil
 }
 
+func (s *keyedSnapshot) ReleaseGroup(group int) { delete(s.groups, group) }
+
 func (s *keyedSnapshot) Release() { s.op.released.Add(1) }
 
 // stateless has nothing but a life.

@@ -91,6 +91,7 @@ func (w *stateWriter) keyed(p operatorPart) (*checkpoint.Keyed, error) {
 		if err := w.add(func(dst []byte) ([]byte, error) { return p.keyed.AppendGroup(dst, g) }); err != nil {
 			return nil, err
 		}
+		p.keyed.ReleaseGroup(g)
 	}
 	h, err := w.end()
 	k := &checkpoint.Keyed{Handle: h, Range: w.groups, Offsets: w.piece.offsets}

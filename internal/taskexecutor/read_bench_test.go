@@ -31,6 +31,7 @@ func (o *swallows) SnapshotKeyed() (stream.KeyedSnapshot, error)       { return 
 type swallowed struct{ data []byte }
 
 func (s swallowed) AppendGroup(dst []byte, _ int) ([]byte, error) { return append(dst, s.data...), nil }
+func (swallowed) ReleaseGroup(int)                                {}
 func (swallowed) Release()                                        {}
 
 // BenchmarkState is what it costs to write the keyed state of a task into a directory, and to read and verify half of it again, as a task does whose job was

@@ -80,6 +80,7 @@ type fileSnapshot struct {
 func (s *fileSnapshot) AppendGroup(dst []byte, group int) ([]byte, error) {
 	return fmt.Appendf(dst, "group %d", group), nil
 }
+func (s *fileSnapshot) ReleaseGroup(int)                                     {}
 func (s *fileSnapshot) Release()                                             {}
 func (s *fileSnapshot) Files(context.Context) ([]stream.SnapshotFile, error) { return s.files, nil }
 
