@@ -75,6 +75,7 @@ func (r *rig) timed(again bool) *fired {
 
 func (f *fired) expect(t *testing.T, want ...string) {
 	t.Helper()
+	synctest.Wait() // what is due now has fired, and the task is not at work
 	synctest.Wait()
 	if !slices.Equal(f.got, want) {
 		t.Errorf("got %q, want %q", f.got, want)
