@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,12 +18,25 @@ import (
 // fired is what an operator with timers has emitted, each with the milliseconds since the test began.
 type fired struct {
 	start time.Time
-	got   []string
+	mu    struct {
+		sync.Mutex
+		got []string
+	}
 }
 
 func (f *fired) Collect(_ stream.Timestamp, v string) error {
-	f.got = append(f.got, fmt.Sprint(v, "@", time.Since(f.start).Milliseconds()))
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.mu.got = append(f.mu.got, fmt.Sprint(v, "@", time.Since(f.start).Milliseconds()))
 	return nil
+}
+
+// got waits until all that is due now has fired.
+func (f *fired) got() []string {
+	synctest.Wait()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.mu.got)
 }
 
 type noSource struct{}
@@ -75,10 +89,8 @@ func (r *rig) timed(again bool) *fired {
 
 func (f *fired) expect(t *testing.T, want ...string) {
 	t.Helper()
-	synctest.Wait() // what is due now has fired, and the task is not at work
-	synctest.Wait()
-	if !slices.Equal(f.got, want) {
-		t.Errorf("got %q, want %q", f.got, want)
+	if got := f.got(); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
@@ -99,8 +111,7 @@ func TestTimers_OfATask_FireByItsClock_AndAtTheEnd(t *testing.T) {
 		r.in.put(0, recordsOf("c"))
 		r.both(element.Element{Kind: element.EndOfData})
 		time.Sleep(time.Second)
-		synctest.Wait()
-		events := slices.Sorted(slices.Values(out.got[2:]))
+		events := slices.Sorted(slices.Values(out.got()[2:]))
 		if want := []string{"aevent@130", "bevent@130", "cevent@130"}; !slices.Equal(events, want) {
 			t.Errorf("at the end fire %q, want the event timers alone", events)
 		}
