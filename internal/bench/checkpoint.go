@@ -120,29 +120,15 @@ func oneCheckpoint(ctx context.Context, c *harness.Cluster, id job.ID) (time.Dur
 	return r.Duration, phases, nil
 }
 
-// durableRename writes a small file as metadata is written: the file synced, renamed, and its directory synced.
+// durableRename writes a small file as metadata is written.
 func durableRename(dir string) (time.Duration, error) {
-	temp, name := filepath.Join(dir, ".probe.tmp"), filepath.Join(dir, ".probe")
+	const name = ".probe"
 	start := time.Now()
-	f, err := os.Create(temp)
-	if err != nil {
+	if err := durableFile(dir, name, 4<<10); err != nil {
 		return 0, err
 	}
-	_, err = f.Write(make([]byte, 4<<10))
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(temp, name)
-	}
-	if err != nil {
-		return 0, err
-	}
-	d, err := os.Open(dir)
-	if err != nil {
-		return 0, err
-	}
-	err = errors.Join(d.Sync(), d.Close())
 	took := time.Since(start)
-	return took, errors.Join(err, os.Remove(name))
+	return took, os.Remove(filepath.Join(dir, name))
 }
 
 // sustainedInterval is how often checkpoints are taken by every.

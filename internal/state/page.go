@@ -75,25 +75,14 @@ func (b *bucket[K, V]) candidates(f fingerprint) uint64 {
 // firstOf returns the slot of the first candidate.
 func firstOf(candidates uint64) int { return bits.TrailingZeros64(candidates) / 8 & (bucketSlots - 1) }
 
-func (b *bucket[K, V]) find(f fingerprint, key K) *entry[K, V] {
+// find returns the slot of key in the bucket, or -1.
+func (b *bucket[K, V]) find(f fingerprint, key K) int {
 	for c := b.candidates(f); c != 0; c &= c - 1 {
-		if e := &b.entries[firstOf(c)]; e.key == key {
-			return e
+		if i := firstOf(c); b.entries[i].key == key {
+			return i
 		}
 	}
-	return nil
-}
-
-// get returns the entry of key, or nil.
-func (p *page[K, V]) get(f fingerprint, key K) *entry[K, V] {
-	home := f.bucket()
-	for n := range buckets {
-		b := (home + n) & bucketMask
-		if e := p.buckets[b].find(f, key); e != nil || p.passed>>b&1 == 0 {
-			return e
-		}
-	}
-	return nil
+	return -1
 }
 
 // find returns the slot of key, or -1.
@@ -101,16 +90,22 @@ func (p *page[K, V]) find(f fingerprint, key K) int {
 	home := f.bucket()
 	for n := range buckets {
 		b := (home + n) & bucketMask
-		for c := p.buckets[b].candidates(f); c != 0; c &= c - 1 {
-			if i := firstOf(c); p.buckets[b].entries[i].key == key {
-				return b*bucketSlots + i
-			}
+		if i := p.buckets[b].find(f, key); i >= 0 {
+			return b*bucketSlots + i
 		}
 		if p.passed>>b&1 == 0 {
 			break
 		}
 	}
 	return -1
+}
+
+// get returns the entry of key, or nil.
+func (p *page[K, V]) get(f fingerprint, key K) *entry[K, V] {
+	if i := p.find(f, key); i >= 0 {
+		return p.entry(i)
+	}
+	return nil
 }
 
 func (p *page[K, V]) entry(i int) *entry[K, V] {
@@ -236,10 +231,8 @@ func (p *page[K, V]) visit(fn func(key K, v V) error) error {
 
 // each calls fn for each entry.
 func (p *page[K, V]) each(fn func(key K, v V)) {
-	for b := range p.buckets {
-		entries := p.buckets[b].entries[:p.buckets[b].count()]
-		for i := range entries {
-			fn(entries[i].key, entries[i].value)
-		}
-	}
+	_ = p.visit(func(key K, v V) error { // no call gives an error
+		fn(key, v)
+		return nil
+	})
 }
